@@ -37,16 +37,22 @@ struct Meta {
   std::string unresolved;  // why a stored object has no effect now; empty: it has
 };
 
+enum class OperState : uint8_t { kUnspecified = 0, kUp = 1, kDown = 2, kUnknown = 3, kNotPresent = 4 };
+
 struct LinkState {
   LinkIndex index = 0;
+  OperState oper_state = OperState::kUnspecified;
   bool carrier = false;
   uint32_t speed_mbps = 0;  // 0: unknown
   std::string driver;
   std::string bus_address;
   MacAddress mac;  // in use
   uint32_t mtu = 0;
+  uint32_t max_mtu = 0;
+  uint32_t rx_queues = 0, tx_queues = 0;  // in use
+  std::optional<uint32_t> numa_node;      // absent: unknown
   PacketBytes rx, tx;
-  uint64_t rx_errors = 0, rx_dropped = 0, tx_errors = 0, tx_dropped = 0;
+  uint64_t rx_errors = 0, rx_dropped = 0, rx_missed = 0, rx_multicast = 0, tx_errors = 0, tx_dropped = 0;
 };
 
 // Identity: name. Kind `port`: a DPDK device.
@@ -58,8 +64,11 @@ struct Link {
   std::optional<uint32_t> mtu;  // 68 to 65535; default 1500
   std::optional<MacAddress> mac;
   std::optional<uint32_t> rx_queues, tx_queues;  // default: as many as workers, within the device's limits
+  std::string new_name;                          // CHANGE only: the name from now on; never read back
   LinkState state;
 };
+
+struct Route;
 
 // Identity: link and address with length, as Linux.
 struct Address {
@@ -70,6 +79,8 @@ struct Address {
   std::optional<uint32_t> metric;  // of the prefix route
   bool no_prefix_route = false;
   std::string label;
+  bool secondary = false;             // on read
+  std::vector<Route> derived_routes;  // on read: what the address made
 };
 
 enum class NudState : uint8_t { kNone, kIncomplete, kReachable, kStale, kDelay, kProbe, kFailed, kNoArp, kPermanent };
@@ -82,13 +93,15 @@ struct Neighbor {
   NudState nud = NudState::kPermanent;
   bool router = false;
   uint32_t used_seconds = 0, confirmed_seconds = 0, updated_seconds = 0;  // ages, on read
+  uint32_t probes = 0, held_packets = 0;                                  // on read
 };
 
 struct RouteLeg {
   IpAddress gateway;  // empty: on-link
   std::string link;   // empty: found by resolving the gateway
   bool onlink = false;
-  uint32_t weight = 1;  // 1 to 256
+  uint32_t weight = 1;                   // 1 to 256
+  bool link_down = false, dead = false;  // on read
 };
 
 struct RouteState {
@@ -134,6 +147,7 @@ struct Selector {
   std::string owner;
   std::map<std::string, std::string> labels;
   std::vector<Origin> origins;
+  Family family = Family::kNone;  // only objects of this family; links have none and are never excluded by it
 };
 
 struct Operation {
