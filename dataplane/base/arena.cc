@@ -190,6 +190,8 @@ void Arena::ClearOwners(const Ref* refs, size_t count) {
   }
 }
 
+size_t Arena::SizeFor(size_t bytes) { return kClassBytes[ClassOf(bytes)]; }
+
 size_t Arena::BlockSize(Ref ref) const { return SlabOf(ref)->block_bytes(); }
 
 uint8_t Arena::TakeOwnerSlot() {

@@ -58,6 +58,8 @@ class Arena {
   size_t blocks() const;
   // The usable size of a block: its size class, >= what was asked for.
   size_t BlockSize(Ref ref) const;
+  // The BlockSize that a block of `bytes` (<= kMaxBlock) would have.
+  static size_t SizeFor(size_t bytes);
 
  private:
   friend class Edit;
