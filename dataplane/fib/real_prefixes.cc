@@ -45,7 +45,11 @@ std::vector<typename Trie<Key>::Route> ReadRealPrefixes(uint32_t nexthops) {
     }
     routes.push_back({Trie<Key>::Prefix::Of(*prefix), 1 + asn % nexthops});
   }
-  std::sort(routes.begin(), routes.end(), [](const auto& a, const auto& b) { return a.prefix < b.prefix; });
+  // One IPv4 prefix is listed twice: the last line counts, as it would if each were a replace.
+  std::reverse(routes.begin(), routes.end());
+  std::stable_sort(routes.begin(), routes.end(), [](const auto& a, const auto& b) { return a.prefix < b.prefix; });
+  const auto same = [](const auto& a, const auto& b) { return a.prefix == b.prefix; };
+  routes.erase(std::unique(routes.begin(), routes.end(), same), routes.end());
   return routes;
 }
 

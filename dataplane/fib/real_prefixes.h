@@ -13,8 +13,8 @@
 
 namespace sluice {
 
-// Sorted as Trie::Assign wants them. Ends the program if the file cannot be read: a test that ran without it would
-// prove nothing.
+// Sorted as Trie::Assign wants them, each prefix once (564,579 and 166,385). Ends the program if the file cannot be
+// read: a test that ran without it would prove nothing.
 template <class Key>
 std::vector<typename Trie<Key>::Route> ReadRealPrefixes(uint32_t nexthops);
 
