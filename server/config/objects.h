@@ -164,7 +164,7 @@ struct Operation {
 struct Problem {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string reason;
-  std::string field;    // path below the operation's object or selector: "nexthops[0].gateway"
+  std::string field;    // path from the operation on: "object.route.nexthops[0].gateway"
   std::string message;  // a sentence that names the object, the field and why
   std::vector<std::string> users;
 
