@@ -4,20 +4,18 @@
 #include <cstring>
 
 #include "dataplane/packet/checksum.h"
+#include "dataplane/packet/ipv4_options.h"
 
 namespace sluice {
 namespace {
 
-constexpr uint8_t kEndOfOptions = 0;
-constexpr uint8_t kNoOperation = 1;
-constexpr uint8_t kCopyBit = 0x80;
 constexpr uint32_t kMaxDatagram = 65535;
 
 // Overwrites the options that later fragments do not carry. Where the options are malformed, all that follows.
 void KeepCopiedOptions(uint8_t* options, uint32_t size) {
   uint32_t at = 0;
-  while (at < size && options[at] != kEndOfOptions) {
-    if (options[at] == kNoOperation) {
+  while (at < size && options[at] != kOptionEnd) {
+    if (options[at] == kOptionNoOperation) {
       ++at;
       continue;
     }
@@ -25,7 +23,7 @@ void KeepCopiedOptions(uint8_t* options, uint32_t size) {
     uint32_t length = left >= 2 ? options[at + 1] : 0;
     const bool malformed = length < 2 || length > left;
     if (malformed) length = left;
-    if (malformed || !(options[at] & kCopyBit)) std::memset(options + at, kNoOperation, length);
+    if (malformed || !(options[at] & kOptionCopyBit)) std::memset(options + at, kOptionNoOperation, length);
     at += length;
   }
 }
