@@ -82,7 +82,9 @@ TEST(Arena, BlocksNeverOverlapAndMemoryReturns) {
       const Ref ref = base.Allocate(bytes);
       ASSERT_NE(ref, 0u);
       ASSERT_GE(arena.BlockSize(ref), bytes);
-      if (bytes >= 64) ASSERT_EQ(ref % 4, 0u);
+      if (bytes >= 64) {
+        ASSERT_EQ(ref % 4, 0u);
+      }
       std::memset(arena.At<char>(ref), static_cast<int>(ref & 0x7f), bytes);
       live.emplace_back(ref, bytes);
     } else {
