@@ -36,47 +36,52 @@ class CowHash {
     Value value;
   };
 
-  // Null: not there.
+  // Null: not there. The value stays where it is until the edit that changes the entry is committed and reclaimed.
   [[gnu::always_inline]] const Value* Find(const char* base, const Key& key) const {
     const Ref ref = buckets_.Get(base, Hash(key) & mask_);
     if (ref == 0) return nullptr;
     const Bucket* bucket = reinterpret_cast<const Bucket*>(base + size_t{ref} * Arena::kGranule);
-    for (uint32_t i = 0; i < bucket->count; ++i) {
-      if (std::memcmp(&bucket->entries[i].key, &key, sizeof key) == 0) return &bucket->entries[i].value;
-    }
-    return nullptr;
+    const uint32_t found = IndexOf(bucket, key);
+    return found == bucket->count ? nullptr : &bucket->entries[found].value;
   }
 
   // Inserts or replaces. RESOURCE_EXHAUSTED: no memory; the edit is then good only for Abort, and *this is unchanged.
   absl::Status Set(Edit& edit, const Key& key, const Value& value) {
+    const Entry entry{key, value};  // a copy: the caller's may lie in a block that is about to be used again
     CowHash next = *this;
-    if (const absl::Status s = next.SetInPlace(edit, key, value); !s.ok()) return s;
+    if (const absl::Status s = next.SetEntry(edit, entry); !s.ok()) return s;
     *this = next;
     return absl::OkStatus();
   }
 
-  // OK also when the key is not there.
+  // OK also when the key is not there. RESOURCE_EXHAUSTED as Set.
   absl::Status Erase(Edit& edit, const Key& key) {
-    const char* base = edit.arena().base();
-    if (Find(base, key) == nullptr) return absl::OkStatus();
     const uint32_t at = Hash(key) & mask_;
-    const Ref old = buckets_.Get(base, at);
-    const Bucket* bucket = edit.arena().At<Bucket>(old);
-    Ref fresh = 0;
-    if (bucket->count > 1) {
-      fresh = edit.Allocate(BucketBytes(bucket->count - 1));
+    const Ref old = buckets_.Get(edit.arena().base(), at);
+    if (old == 0) return absl::OkStatus();
+    Bucket* bucket = edit.arena().template At<Bucket>(old);
+    const uint32_t found = IndexOf(bucket, key);
+    if (found == bucket->count) return absl::OkStatus();
+    if (bucket->count == 1) {
+      CowVector<Ref> next = buckets_;
+      if (const absl::Status s = next.Set(edit, at, 0); !s.ok()) return s;
+      edit.Retire(old);
+      buckets_ = next;
+    } else if (edit.Owns(old)) {
+      bucket->entries[found] = bucket->entries[--bucket->count];
+    } else {
+      const Ref fresh = edit.Allocate(BucketBytes(bucket->count - 1));
       if (fresh == 0) return NoMemory();
-      Bucket* copy = edit.arena().At<Bucket>(fresh);
+      Bucket* copy = edit.arena().template At<Bucket>(fresh);
       copy->count = 0;
       for (uint32_t i = 0; i < bucket->count; ++i) {
-        if (std::memcmp(&bucket->entries[i].key, &key, sizeof key) != 0)
-          copy->entries[copy->count++] = bucket->entries[i];
+        if (i != found) copy->entries[copy->count++] = bucket->entries[i];
       }
+      CowVector<Ref> next = buckets_;
+      if (const absl::Status s = next.Set(edit, at, fresh); !s.ok()) return s;
+      edit.Retire(old);
+      buckets_ = next;
     }
-    CowVector<Ref> next = buckets_;
-    if (const absl::Status s = next.Set(edit, at, fresh); !s.ok()) return s;
-    edit.Retire(old);
-    buckets_ = next;
     if (--size_ == 0) Clear(edit);
     return absl::OkStatus();
   }
@@ -111,6 +116,14 @@ class CowHash {
     uint32_t count;
     Entry entries[];
   };
+  static_assert(alignof(Entry) <= Arena::kGranule);
+
+  // bucket->count: not there.
+  [[gnu::always_inline]] static uint32_t IndexOf(const Bucket* bucket, const Key& key) {
+    uint32_t i = 0;
+    while (i < bucket->count && std::memcmp(&bucket->entries[i].key, &key, sizeof key) != 0) ++i;
+    return i;
+  }
   static size_t BucketBytes(uint32_t count) { return sizeof(Bucket) + count * sizeof(Entry); }
   static absl::Status NoMemory() { return absl::ResourceExhaustedError("no memory left for tables"); }
 
@@ -127,29 +140,33 @@ class CowHash {
     return static_cast<uint32_t>(h ^ (h >> 32));
   }
 
-  absl::Status SetInPlace(Edit& edit, const Key& key, const Value& value) {
+  absl::Status SetEntry(Edit& edit, const Entry& entry) {
     const char* base = edit.arena().base();
-    const bool present = Find(base, key) != nullptr;
+    uint32_t at = Hash(entry.key) & mask_;
+    Ref old = buckets_.Get(base, at);
+    uint32_t count = old == 0 ? 0 : edit.arena().template At<Bucket>(old)->count;
+    const uint32_t found = old == 0 ? 0 : IndexOf(edit.arena().template At<Bucket>(old), entry.key);
+    const bool present = found < count;
     if (!present && size_ >= uint64_t{4} * (mask_ + 1) && mask_ + 1 < kMaxBuckets) {
       if (const absl::Status s = Grow(edit); !s.ok()) return s;
+      at = Hash(entry.key) & mask_;
+      old = buckets_.Get(base, at);
+      count = old == 0 ? 0 : edit.arena().template At<Bucket>(old)->count;
     }
-    const uint32_t at = Hash(key) & mask_;
-    const Ref old = buckets_.Get(base, at);
-    const uint32_t count = old == 0 ? 0 : edit.arena().At<Bucket>(old)->count;
-    const Ref fresh = edit.Allocate(BucketBytes(count + (present ? 0 : 1)));
-    if (fresh == 0) return NoMemory();
-    Bucket* bucket = edit.arena().At<Bucket>(fresh);
-    bucket->count = count;
-    for (uint32_t i = 0; i < count; ++i) {
-      bucket->entries[i] = edit.arena().At<Bucket>(old)->entries[i];
-      if (present && std::memcmp(&bucket->entries[i].key, &key, sizeof key) == 0) bucket->entries[i].value = value;
+    const uint32_t new_count = present ? count : count + 1;
+    Ref target = old;
+    if (old == 0 || !edit.Owns(old) || BucketBytes(new_count) > edit.arena().BlockSize(old)) {
+      target = edit.Allocate(BucketBytes(new_count));
+      if (target == 0) return NoMemory();
+      if (old != 0)
+        std::memcpy(edit.arena().template At<char>(target), edit.arena().template At<char>(old), BucketBytes(count));
+      if (const absl::Status s = buckets_.Set(edit, at, target); !s.ok()) return s;
+      edit.Retire(old);
     }
-    if (!present) {
-      bucket->entries[bucket->count++] = Entry{key, value};
-      ++size_;
-    }
-    if (const absl::Status s = buckets_.Set(edit, at, fresh); !s.ok()) return s;
-    edit.Retire(old);
+    Bucket* bucket = edit.arena().template At<Bucket>(target);
+    bucket->entries[present ? found : count] = entry;
+    bucket->count = new_count;
+    if (!present) ++size_;
     return absl::OkStatus();
   }
 
@@ -159,7 +176,7 @@ class CowHash {
     wide.mask_ = mask_ * 2 + 1;
     absl::Status status;
     ForEach(edit.arena().base(), [&](const Key& key, const Value& value) {
-      if (status.ok()) status = wide.SetInPlace(edit, key, value);
+      if (status.ok()) status = wide.SetEntry(edit, Entry{key, value});
     });
     if (!status.ok()) return status;
     Clear(edit);

@@ -1,16 +1,16 @@
 // A vector that is changed by making a new version of it; versions share all pages but the changed ones.
 //
-// Why: links and nexthops are named by small dense indices. A reader indexes in two dependent loads; a change of one
+// Why: links and nexthops are named by small dense indices. A reader indexes in three dependent loads; a change of one
 // element copies one page and the short path to it, however long the vector is.
 //
 //   CowVector<Nexthop> v;                                   // a value: 4 bytes, trivially copyable
-//   RETURN_IF_ERROR(v.Set(edit, 17, nexthop));              // v is now the next version; copies made before still see
-//   the old const Nexthop& n = v.Get(arena.base(), 17);
+//   RETURN_IF_ERROR(v.Set(edit, 17, nexthop));              // v is now the next version; committed copies read as
+//   before const Nexthop& n = v.Get(arena.base(), 17);
 //
 // Elements that were never set read as T{}. T is trivially copyable and at most 1 KB.
 //
-// Threads: Get from any reader of a committed version; Set and Clear from the thread of the edit. Cost: Get two or
-// three dependent loads (of which the upper ones stay in L1); Set one page copy (<= 4 KB) on first touch in an edit.
+// Threads: Get from any reader of a committed version; Set and Clear from the thread of the edit. Cost: Get three
+// dependent loads (of which the upper two stay in L1); Set one page copy (<= 4 KB) on first touch in an edit.
 #ifndef SLUICE_DATAPLANE_BASE_COW_VECTOR_H_
 #define SLUICE_DATAPLANE_BASE_COW_VECTOR_H_
 
@@ -27,7 +27,8 @@ namespace sluice {
 
 template <typename T>
 class CowVector {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024);
+  // 64: what blocks of the arena are aligned to from 64 bytes up.
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 && alignof(T) <= 64);
 
  public:
   static constexpr uint32_t kPage = std::bit_floor(4096 / sizeof(T));  // elements of a page

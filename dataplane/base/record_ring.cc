@@ -25,7 +25,7 @@ RecordRing::RecordRing(size_t bytes) {
 char* RecordRing::Reserve(size_t bytes) {
   const size_t size = mask_ + 1;
   const size_t stride = kAlign + RoundUp(bytes);
-  if (stride > size / 4) return nullptr;
+  if (bytes == 0 || bytes > size / 4 || stride > size / 4) return nullptr;
   uint64_t head = head_.load(std::memory_order_relaxed);
   const size_t to_end = size - (head & mask_);
   const bool wraps = to_end < stride;
@@ -41,7 +41,6 @@ char* RecordRing::Reserve(size_t bytes) {
   }
   const Header header{static_cast<uint32_t>(bytes), static_cast<uint32_t>(stride)};
   std::memcpy(base_ + (head & mask_), &header, sizeof header);
-  pending_at_ = head;
   pending_end_ = head + stride;
   return base_ + (head & mask_) + kAlign;
 }

@@ -76,7 +76,7 @@ struct RouteResult {
 }
 [[gnu::always_inline]] inline RouteResult LookupRoute(const Snapshot& s, const Ipv6Address& destination) {
   for (uint32_t i = 0; i < s.plan6.count; ++i) {
-    const uint32_t leaf = s.plan6.steps[i].trie.Lookup(s.base, {destination.high(), destination.low()});
+    const uint32_t leaf = s.plan6.steps[i].trie.Lookup(s.base, Ipv6Key{destination.high(), destination.low()});
     if (leaf != 0 && leaf != kThrowNexthop) return {leaf, s.plan6.steps[i].table};
   }
   return {};

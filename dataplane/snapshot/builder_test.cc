@@ -1,0 +1,104 @@
+#include "dataplane/snapshot/builder.h"
+
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+IpPrefix P(const char* text) { return *IpPrefix::Parse(text); }
+Ipv4Address A4(const char* text) { return *Ipv4Address::Parse(text); }
+Ipv6Address A6(const char* text) { return *Ipv6Address::Parse(text); }
+
+TEST(SnapshotBuilder, AnEmptySnapshotHasTheFixedNexthopsAndNoRoutes) {
+  Arena arena;
+  const auto s = MakeEmptySnapshot(arena);
+  EXPECT_EQ(s->nexthop(kBlackholeNexthop).type, RouteType::kBlackhole);
+  EXPECT_EQ(s->nexthop(kThrowNexthop).type, RouteType::kThrow);
+  EXPECT_EQ(s->nexthop(12345).type, RouteType::kNone);
+  EXPECT_EQ(LookupRoute(*s, A4("10.0.0.1")).nexthop, 0u);
+  EXPECT_EQ(LookupRoute(*s, A6("2001:db8::1")).nexthop, 0u);
+  EXPECT_EQ(s->link(1).index, 0u);
+}
+
+TEST(SnapshotBuilder, WalksLocalThenMainThenDefaultAndThrowPassesOn) {
+  Arena arena;
+  const auto empty = MakeEmptySnapshot(arena);
+  SnapshotBuilder b(arena, *empty);
+  ASSERT_TRUE(b.SetRoute(kTableDefault, P("0.0.0.0/0"), 20).ok());
+  ASSERT_TRUE(b.SetRoute(kTableMain, P("10.0.0.0/8"), 21).ok());
+  ASSERT_TRUE(b.SetRoute(kTableMain, P("10.9.0.0/16"), kThrowNexthop).ok());
+  ASSERT_TRUE(b.SetRoute(kTableLocal, P("10.0.0.1/32"), 22).ok());
+  ASSERT_TRUE(b.SetRoute(77, P("11.0.0.0/8"), 23).ok());
+  const auto built = b.Finish(1, 1);
+  const Snapshot& s = *built.snapshot;
+  EXPECT_EQ(s.plan4.count, 3u);
+  EXPECT_EQ(s.plan6.count, 0u);
+  EXPECT_EQ(LookupRoute(s, A4("10.0.0.1")).nexthop, 22u);
+  EXPECT_EQ(LookupRoute(s, A4("10.0.0.1")).table, kTableLocal);
+  EXPECT_EQ(LookupRoute(s, A4("10.0.0.2")).nexthop, 21u);
+  EXPECT_EQ(LookupRoute(s, A4("10.9.1.1")).nexthop, 20u);
+  EXPECT_EQ(LookupRoute(s, A4("11.0.0.1")).nexthop, 20u) << "table 77 is in no plan";
+}
+
+TEST(SnapshotBuilder, EveryVerbIsIdempotentAndDeletingAllReturnsTheMemory) {
+  Arena arena;
+  const auto empty = MakeEmptySnapshot(arena);
+  const size_t blocks = arena.blocks();
+  SnapshotBuilder one(arena, *empty);
+  for (int twice = 0; twice < 2; ++twice) {
+    ASSERT_TRUE(one.SetLink({.index = 3, .kind = LinkKind::kPort, .port = 5}).ok());
+    ASSERT_TRUE(one.SetRoute(kTableMain, P("10.0.0.0/8"), 20).ok());
+    ASSERT_TRUE(one.SetRoute(kTableMain, P("2001:db8::/32"), 20).ok());
+    ASSERT_TRUE(one.RemoveRoute(kTableMain, P("99.0.0.0/8")).ok());
+    ASSERT_TRUE(one.RemoveNexthop(99).ok());
+    ASSERT_TRUE(one.RemoveLink(9).ok());
+  }
+  auto first = one.Finish(1, 1);
+  EXPECT_EQ(first.snapshot->link_of_port[5], 3u);
+  EXPECT_EQ(LookupRoute(*first.snapshot, A6("2001:db8::5")).nexthop, 20u);
+
+  SnapshotBuilder two(arena, *first.snapshot);
+  ASSERT_TRUE(two.RemoveLink(3).ok());
+  ASSERT_TRUE(two.RemoveRoute(kTableMain, P("10.0.0.0/8")).ok());
+  ASSERT_TRUE(two.RemoveRoute(kTableMain, P("2001:db8::/32")).ok());
+  auto second = two.Finish(2, 2);
+  EXPECT_EQ(second.snapshot->link_of_port[5], 0u);
+  EXPECT_EQ(second.snapshot->plan4.count, 0u);
+  EXPECT_EQ(LookupRoute(*first.snapshot, A4("10.1.1.1")).nexthop, 20u) << "the old snapshot still answers as it did";
+  second.retired.Free();
+  first.retired.Free();
+  // The vectors of links keep their pages; tables are gone.
+  EXPECT_LE(arena.blocks(), blocks + 8);
+}
+
+TEST(SnapshotBuilder, AFailureAtAnyAllocationLeavesNoTrace) {
+  Arena arena;
+  const auto empty = MakeEmptySnapshot(arena);
+  SnapshotBuilder setup(arena, *empty);
+  for (int i = 0; i < 100; ++i) {
+    const IpPrefix p = IpPrefix::Of(Ipv4Address::FromHost(0x0a000000u + static_cast<uint32_t>(i) * 256), 24);
+    ASSERT_TRUE(setup.SetRoute(kTableMain, p, 20).ok());
+  }
+  auto base = setup.Finish(1, 1);
+  base.retired.Free();
+  const size_t blocks = arena.blocks();
+  bool failed = true;
+  size_t n = 0;
+  for (; failed; ++n) {
+    ASSERT_LT(n, 10000u);
+    SnapshotBuilder b(arena, *base.snapshot);
+    b.edit().FailAllocationAfter(n);
+    failed = !b.SetLink({.index = 1, .kind = LinkKind::kPort, .port = 0}).ok() ||
+             !b.SetNexthop(70000, Nexthop{.type = RouteType::kUnicast}).ok() ||
+             !b.SetRoute(kTableMain, P("10.0.5.128/25"), 21).ok() || !b.SetRoute(1234, P("::/0"), 22).ok() ||
+             !b.RemoveRoute(kTableMain, P("10.0.7.0/24")).ok();
+    b.Abort();
+    ASSERT_EQ(arena.blocks(), blocks);
+    ASSERT_EQ(LookupRoute(*base.snapshot, A4("10.0.5.200")).nexthop, 20u);
+    ASSERT_EQ(LookupRoute(*base.snapshot, A4("10.0.7.1")).nexthop, 20u);
+  }
+  EXPECT_GT(n, 5u);
+}
+
+}  // namespace
+}  // namespace sluice
