@@ -105,6 +105,42 @@ TEST(CowHash, AgreesWithAMapThroughChangesAndOldVersions) {
   EXPECT_EQ(arena.blocks(), 0u);
 }
 
+TEST(CowHash, ABatchWorksInPlaceOnWhatItMade) {
+  Arena arena;
+  CowHash<uint32_t, Wide> hash;
+  Edit edit(arena);
+  for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(hash.Set(edit, 7, Wide{i}).ok());
+  EXPECT_LE(edit.allocations(), 4u) << "a bucket, its page and the way there";
+  // A value that lies in the map itself, while the map grows under it.
+  for (uint32_t i = 8; i < 200; ++i) ASSERT_TRUE(hash.Set(edit, i, *hash.Find(arena.base(), i - 1)).ok());
+  for (uint32_t i = 7; i < 200; ++i) ASSERT_EQ(hash.Find(arena.base(), i)->value, 99u);
+  EXPECT_EQ(hash.size(), 193u);
+  hash.Clear(edit);
+  EXPECT_EQ(hash.Find(arena.base(), 7), nullptr);
+  EXPECT_EQ(edit.Commit().count(), 0u);
+  EXPECT_EQ(arena.blocks(), 0u);
+}
+
+struct Key16 {
+  uint64_t high, low;
+};
+
+TEST(CowHash, TellsKeysApartByEveryByte) {
+  Arena arena;
+  CowHash<Key16, uint32_t> hash;
+  Edit edit(arena);
+  for (uint32_t bit = 0; bit < 128; ++bit) {
+    const Key16 key{bit < 64 ? uint64_t{1} << bit : 0, bit < 64 ? 0 : uint64_t{1} << (bit - 64)};
+    ASSERT_TRUE(hash.Set(edit, key, bit).ok());
+  }
+  EXPECT_EQ(hash.size(), 128u);
+  for (uint32_t bit = 0; bit < 128; ++bit) {
+    const Key16 key{bit < 64 ? uint64_t{1} << bit : 0, bit < 64 ? 0 : uint64_t{1} << (bit - 64)};
+    ASSERT_EQ(*hash.Find(arena.base(), key), bit);
+  }
+  EXPECT_EQ(hash.Find(arena.base(), Key16{3, 0}), nullptr);
+}
+
 TEST(Cow, AFailedAllocationLeavesTheOldVersionAndNoBlocks) {
   Arena arena;
   CowHash<uint32_t, Wide> hash;

@@ -38,6 +38,8 @@ TEST(RecordRing, GivesRecordsBackInOrderAndSaysWhenFull) {
 TEST(RecordRing, RefusesARecordThatIsTooLarge) {
   RecordRing ring(4096);
   EXPECT_EQ(ring.Reserve(4096), nullptr);
+  EXPECT_EQ(ring.Reserve(~size_t{0}), nullptr);
+  EXPECT_EQ(ring.Reserve(0), nullptr);
   EXPECT_NE(ring.Reserve(900), nullptr);
 }
 
