@@ -14,13 +14,13 @@ Counters::Counters(size_t lanes) {
   for (size_t i = 0; i < lanes; ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     // Cell 0 takes what nobody reads, so the first chunk is there from the start.
-    lanes_.back()->chunks_[0].store(new Lane::Cell[kChunkCells], std::memory_order_release);
+    lanes_.back()->chunks_[0].store(new Lane::Chunk, std::memory_order_release);
   }
 }
 
 Counters::~Counters() {
   for (const auto& lane : lanes_) {
-    for (auto& chunk : lane->chunks_) delete[] chunk.load(std::memory_order_relaxed);
+    for (auto& chunk : lane->chunks_) delete chunk.load(std::memory_order_relaxed);
   }
 }
 
@@ -34,7 +34,7 @@ absl::StatusOr<CellIndex> Counters::AllocateCell() {
     cell = next_++;
     if (cell % kChunkCells == 0) {
       for (const auto& lane : lanes_) {
-        lane->chunks_[cell / kChunkCells].store(new Lane::Cell[kChunkCells], std::memory_order_release);
+        lane->chunks_[cell / kChunkCells].store(new Lane::Chunk, std::memory_order_release);
       }
     }
   } else {
@@ -48,7 +48,7 @@ void Counters::FreeCell(CellIndex cell) {
   if (cell == 0) return;
   absl::MutexLock lock(&mutex_);
   for (const auto& lane : lanes_) {
-    Lane::Cell& c = lane->chunks_[cell / kChunkCells].load(std::memory_order_relaxed)[cell % kChunkCells];
+    Lane::Cell& c = lane->chunks_[cell / kChunkCells].load(std::memory_order_relaxed)->cells[cell % kChunkCells];
     // Nobody counts here now: the grace period has passed.
     c.packets.Add(0 - c.packets.Get());
     c.bytes.Add(0 - c.bytes.Get());
@@ -65,10 +65,10 @@ size_t Counters::cells_in_use() const {
 PacketBytes Counters::Read(CellIndex cell) const {
   PacketBytes sum;
   for (const auto& lane : lanes_) {
-    const Lane::Cell* chunk = lane->chunks_[cell / kChunkCells].load(std::memory_order_acquire);
+    const Lane::Chunk* chunk = lane->chunks_[cell / kChunkCells].load(std::memory_order_acquire);
     if (chunk == nullptr) continue;
-    sum.packets += chunk[cell % kChunkCells].packets.Get();
-    sum.bytes += chunk[cell % kChunkCells].bytes.Get();
+    sum.packets += chunk->cells[cell % kChunkCells].packets.Get();
+    sum.bytes += chunk->cells[cell % kChunkCells].bytes.Get();
   }
   return sum;
 }

@@ -8,8 +8,8 @@
 //   CellIndex cell = *counters.AllocateCell();            // control side, for a link, a nexthop, a route
 //   counters.lane(1).Count(cell, packets, bytes);         // worker 1, per burst or per packet
 //   PacketBytes sum = counters.Read(cell);                // any thread
-//   counters.FreeCell(cell);                              // control side, after the grace period; the next owner
-//   starts at 0
+//   counters.FreeCell(cell);                              // control side, after the grace period: the next owner
+//                                                         // of the cell starts at 0
 //
 // Threads: as written at each function. Cost: an add to a line that only this core writes.
 #ifndef SLUICE_DATAPLANE_CELLS_COUNTERS_H_
@@ -77,7 +77,7 @@ class Counters {
    public:
     // Writers: the lane's own thread only.
     void Count(CellIndex cell, uint64_t packets, uint64_t bytes) {
-      Cell& c = chunks_[cell / kChunkCells].load(std::memory_order_acquire)[cell % kChunkCells];
+      Cell& c = chunks_[cell / kChunkCells].load(std::memory_order_acquire)->cells[cell % kChunkCells];
       c.packets.Add(packets);
       c.bytes.Add(bytes);
     }
@@ -94,8 +94,12 @@ class Counters {
       OwnedCounter packets;
       OwnedCounter bytes;
     };
+    // Aligned, so that no two lanes share a cache line.
+    struct alignas(64) Chunk {
+      Cell cells[kChunkCells];
+    };
     OwnedCounter drops_[kDropReasons];
-    std::atomic<Cell*> chunks_[kMaxChunks] = {};
+    std::atomic<Chunk*> chunks_[kMaxChunks] = {};
   };
 
   explicit Counters(size_t lanes);

@@ -1,5 +1,6 @@
 #include "dataplane/cells/counters.h"
 
+#include <atomic>
 #include <set>
 #include <thread>
 #include <vector>
@@ -51,6 +52,41 @@ TEST(Counters, CellsAreManyAndDistinct) {
   }
   EXPECT_EQ(cells.size(), 20000u);
   EXPECT_EQ(counters.Read(20000).packets, 19999u);
+}
+
+TEST(Counters, SaysWhenAllCellsAreInUse) {
+  Counters counters(1);
+  CellIndex last = 0;
+  for (size_t i = 1; i < Counters::kChunkCells * Counters::kMaxChunks; ++i) {
+    const absl::StatusOr<CellIndex> cell = counters.AllocateCell();
+    ASSERT_TRUE(cell.ok());
+    last = *cell;
+  }
+  counters.lane(0).Count(last, 1, 1);
+  EXPECT_EQ(counters.AllocateCell().status().code(), absl::StatusCode::kResourceExhausted);
+  counters.FreeCell(last);
+  EXPECT_EQ(*counters.AllocateCell(), last);
+  EXPECT_EQ(counters.Read(last).packets, 0u);
+}
+
+TEST(Counters, CellsAreMadeWhileLanesCount) {
+  Counters counters(2);
+  std::atomic<CellIndex> newest{0};
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    while (!stop.load(std::memory_order_relaxed)) counters.lane(1).Count(newest.load(std::memory_order_acquire), 1, 60);
+  });
+  for (int i = 0; i < 50000; ++i) {
+    const CellIndex cell = *counters.AllocateCell();
+    newest.store(cell, std::memory_order_release);
+    (void)counters.Read(cell);
+  }
+  stop = true;
+  worker.join();
+  uint64_t total = 0;
+  for (CellIndex cell = 0; cell <= newest; ++cell) total += counters.Read(cell).packets;
+  EXPECT_GT(total, 0u);
+  EXPECT_EQ(counters.cells_in_use(), 50000u);
 }
 
 TEST(DropReasons, HaveDistinctMetricNames) {
