@@ -35,25 +35,32 @@ SnapshotBuilder::SnapshotBuilder(Arena& arena, const Snapshot& base) : next_(bas
 
 SnapshotBuilder::~SnapshotBuilder() { Abort(); }
 
-absl::Status SnapshotBuilder::SetLink(const LinkEntry& link) {
-  const LinkEntry& old = next_.link(link.index);
-  if (old.index != 0 && old.kind == LinkKind::kPort && next_.link_of_port[old.port] == link.index) {
-    next_.link_of_port[old.port] = 0;
+void SnapshotBuilder::UnmapPort(LinkIndex index) {
+  const LinkEntry& link = next_.link(index);
+  if (link.kind == LinkKind::kPort && link.port < kMaxPorts && next_.link_of_port[link.port] == index) {
+    next_.link_of_port[link.port] = 0;
   }
+}
+
+absl::Status SnapshotBuilder::SetLink(const LinkEntry& link) {
+  UnmapPort(link.index);
   if (const absl::Status s = next_.links.Set(edit_, link.index, link); !s.ok()) return s;
   if (link.kind == LinkKind::kPort && link.port < kMaxPorts) next_.link_of_port[link.port] = link.index;
   return absl::OkStatus();
 }
 
 absl::Status SnapshotBuilder::RemoveLink(LinkIndex index) {
-  const LinkEntry old = next_.link(index);
-  if (old.index == 0) return absl::OkStatus();
-  if (old.kind == LinkKind::kPort && next_.link_of_port[old.port] == index) next_.link_of_port[old.port] = 0;
-  if (const absl::Status s = next_.links.Set(edit_, index, LinkEntry{}); !s.ok()) return s;
-  return next_.link_addresses.Set(edit_, index, LinkAddresses{});
+  if (next_.link(index).index != 0) {
+    UnmapPort(index);
+    if (const absl::Status s = next_.links.Set(edit_, index, LinkEntry{}); !s.ok()) return s;
+  }
+  return SetLinkAddresses(index, LinkAddresses{});
 }
 
 absl::Status SnapshotBuilder::SetLinkAddresses(LinkIndex index, const LinkAddresses& addresses) {
+  const LinkAddresses& now = next_.addresses(index);
+  const bool none = addresses.count4 == 0 && addresses.count6 == 0;
+  if (none && now.count4 == 0 && now.count6 == 0) return absl::OkStatus();
   return next_.link_addresses.Set(edit_, index, addresses);
 }
 

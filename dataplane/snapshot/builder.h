@@ -56,13 +56,15 @@ class SnapshotBuilder {
 
  private:
   void ComputePlans();
+  void UnmapPort(LinkIndex index);
 
   Snapshot next_;
   Edit edit_;
   bool done_ = false;
 };
 
-// The snapshot from which the first builder starts: epoch 0, the fixed nexthops (kBlackholeNexthop ...) in place.
+// The snapshot from which the first builder starts: epoch 0, the fixed nexthops (kBlackholeNexthop ...) in place. Null
+// when the arena has no memory for it.
 std::unique_ptr<Snapshot> MakeEmptySnapshot(Arena& arena);
 
 }  // namespace sluice

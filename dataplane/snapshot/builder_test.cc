@@ -71,6 +71,43 @@ TEST(SnapshotBuilder, EveryVerbIsIdempotentAndDeletingAllReturnsTheMemory) {
   EXPECT_LE(arena.blocks(), blocks + 8);
 }
 
+TEST(SnapshotBuilder, ALinkTakesItsPortAndAddressesWithIt) {
+  Arena arena;
+  const auto empty = MakeEmptySnapshot(arena);
+  SnapshotBuilder b(arena, *empty);
+  LinkAddresses addresses;
+  addresses.count4 = 1;
+  addresses.ipv4[0] = {A4("10.0.0.1"), 24, 0};
+  ASSERT_TRUE(b.SetLinkAddresses(3, addresses).ok());
+  ASSERT_TRUE(b.SetLink({.index = 3, .kind = LinkKind::kPort, .port = 5}).ok());
+  ASSERT_TRUE(b.SetLink({.index = 3, .kind = LinkKind::kPort, .port = 6}).ok());
+  EXPECT_EQ(b.Candidate().link_of_port[5], 0u);
+  EXPECT_EQ(b.Candidate().link_of_port[6], 3u);
+  EXPECT_EQ(b.Candidate().addresses(3).ipv4[0].address, A4("10.0.0.1"));
+  // A port that changes hands in one batch belongs to the one that took it, whoever goes first.
+  ASSERT_TRUE(b.SetLink({.index = 4, .kind = LinkKind::kPort, .port = 6}).ok());
+  ASSERT_TRUE(b.RemoveLink(3).ok());
+  EXPECT_EQ(b.Candidate().link_of_port[6], 4u);
+  EXPECT_EQ(b.Candidate().addresses(3).count4, 0u);
+  EXPECT_EQ(b.Candidate().link(3).index, 0u);
+  ASSERT_TRUE(b.SetLink({.index = 9, .kind = LinkKind::kPort, .port = kMaxPorts}).ok());
+  ASSERT_TRUE(b.RemoveLink(9).ok());
+}
+
+TEST(SnapshotBuilder, ATableThatLosesItsLastRouteLeavesThePlan) {
+  Arena arena;
+  const auto empty = MakeEmptySnapshot(arena);
+  SnapshotBuilder b(arena, *empty);
+  ASSERT_TRUE(b.SetRoute(kTableMain, P("2001:db8::/32"), 20).ok());
+  ASSERT_TRUE(b.SetRoute(kTableLocal, P("2001:db8::1/128"), 21).ok());
+  EXPECT_EQ(b.Candidate().plan6.count, 2u);
+  EXPECT_EQ(LookupRoute(b.Candidate(), A6("2001:db8::1")).table, kTableLocal);
+  ASSERT_TRUE(b.RemoveRoute(kTableLocal, P("2001:db8::1/128")).ok());
+  EXPECT_EQ(b.Candidate().plan6.count, 1u);
+  EXPECT_EQ(b.Candidate().tables6.size(), 1u);
+  EXPECT_EQ(LookupRoute(b.Candidate(), A6("2001:db8::1")).table, kTableMain);
+}
+
 TEST(SnapshotBuilder, AFailureAtAnyAllocationLeavesNoTrace) {
   Arena arena;
   const auto empty = MakeEmptySnapshot(arena);

@@ -8,12 +8,15 @@
 
 namespace sluice {
 
+// Sequentially consistent where a reader says "online" and then looks at current_, and where the writer changes
+// current_ and then looks at who is online: one of the two sees the other. So AllSee cannot overlook a reader that has
+// just come back and holds an old snapshot. On x86 the loads are plain loads.
 const Snapshot* Publisher::Reader::Enter() {
-  if (!online_.load(std::memory_order_relaxed)) {
+  if (!online_.load(std::memory_order_relaxed)) [[unlikely]] {
     rte_rcu_qsbr_thread_online(publisher_->qsbr_, id_);
-    online_.store(true, std::memory_order_release);
+    online_.store(true, std::memory_order_seq_cst);
   }
-  const Snapshot* snapshot = publisher_->current_.load(std::memory_order_acquire);
+  const Snapshot* snapshot = publisher_->current_.load(std::memory_order_seq_cst);
   if (snapshot->epoch != seen_epoch_.load(std::memory_order_relaxed)) {
     seen_epoch_.store(snapshot->epoch, std::memory_order_release);
   }
@@ -35,7 +38,8 @@ Publisher::Publisher(std::unique_ptr<Snapshot> first) : current_(first.get()), o
 }
 
 Publisher::~Publisher() {
-  Reclaim();
+  while (Reclaim() > 0) {  // what runs after the grace period may add more
+  }
   std::free(qsbr_);
 }
 
@@ -64,7 +68,7 @@ void Publisher::RemoveReader(Reader* reader) {
 
 void Publisher::Publish(std::unique_ptr<Snapshot> snapshot, RetiredBlocks retired) {
   absl::MutexLock lock(&mutex_);
-  current_.store(snapshot.get(), std::memory_order_release);
+  current_.store(snapshot.get(), std::memory_order_seq_cst);
   const size_t bytes = retired.bytes() + sizeof(Snapshot);
   pending_bytes_ += bytes;
   pending_.push_back(
@@ -103,6 +107,8 @@ size_t Publisher::Reclaim() {
     }
   }
   for (Pending& p : free) {
+    p.snapshot.reset();
+    p.retired.Free();
     if (p.then) p.then();
   }
   return free.size();

@@ -5,7 +5,7 @@
 // start of a burst and report, between bursts, that they hold nothing (QSBR, rte_rcu_qsbr). A publication is one store.
 // What it replaced is freed once every reader has reported after it; the writer never waits for that.
 //
-//   Publisher publisher(arena);                                  // control
+//   Publisher publisher(MakeEmptySnapshot(arena));               // control
 //   Publisher::Reader* reader = publisher.AddReader("worker-3"); // before its thread polls
 //   while (running) { const Snapshot* s = reader->Enter(); process(s, burst); reader->Quiesce(); }    // worker
 //   publisher.Publish(std::move(snapshot), std::move(retired));  // writer
@@ -51,7 +51,7 @@ class Publisher {
     const std::string& name() const { return name_; }
     // The epoch of the snapshot last entered.
     uint64_t seen_epoch() const { return seen_epoch_.load(std::memory_order_acquire); }
-    bool online() const { return online_.load(std::memory_order_acquire); }
+    bool online() const { return online_.load(std::memory_order_seq_cst); }
 
    private:
     friend class Publisher;
@@ -65,6 +65,7 @@ class Publisher {
   explicit Publisher(std::unique_ptr<Snapshot> first);
   ~Publisher();  // requires that no reader is online
 
+  // Null when there are kMaxReaders.
   Reader* AddReader(std::string name);
   void RemoveReader(Reader* reader);  // the reader is offline
 
@@ -82,7 +83,8 @@ class Publisher {
   // Names of the online readers that have not.
   std::vector<std::string> Lagging(uint64_t epoch) const;
 
-  // Frees what may be freed; never waits. Returns the number of batches freed.
+  // Frees what may be freed, oldest first; never waits. Returns the number of batches freed. From one thread at a time
+  // if the order of AfterGrace matters to the caller.
   size_t Reclaim();
   size_t pending_bytes() const;
   size_t pending_objects() const;

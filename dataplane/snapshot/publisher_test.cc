@@ -101,7 +101,8 @@ TEST(Publisher, ReadersSeeWholeSnapshotsWhileTheWriterPublishesAndFrees) {
       reader->Offline();
     });
   }
-  for (uint32_t leaf = 101; leaf < 5000; ++leaf) {
+  const size_t blocks = arena.blocks();
+  for (uint32_t leaf = 101; leaf < 10101; ++leaf) {
     PublishLeaf(arena, publisher, leaf);
     publisher.Reclaim();
     if (leaf % 64 == 0) std::this_thread::yield();
@@ -110,7 +111,75 @@ TEST(Publisher, ReadersSeeWholeSnapshotsWhileTheWriterPublishesAndFrees) {
   for (std::thread& t : threads) t.join();
   publisher.Reclaim();
   EXPECT_EQ(publisher.pending_objects(), 0u);
-  EXPECT_LT(arena.blocks(), 100u);
+  EXPECT_EQ(publisher.pending_bytes(), 0u);
+  EXPECT_EQ(arena.blocks(), blocks);
+}
+
+// A worker that parks between bursts: whoever is told that everybody sees an epoch never meets an older one again.
+TEST(Publisher, AllSeeIsTrueOnlyWhenNoReaderHoldsAnOlderSnapshot) {
+  Arena arena;
+  Publisher publisher(MakeEmptySnapshot(arena));
+  PublishLeaf(arena, publisher, 100);
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> promised{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    Publisher::Reader* reader = publisher.AddReader("worker");
+    threads.emplace_back([&, reader] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        // Read before Enter: what was promised by then must be seen.
+        const uint64_t epoch = promised.load(std::memory_order_seq_cst);
+        const Snapshot* s = reader->Enter();
+        ASSERT_GE(s->epoch, epoch);
+        reader->Offline();
+      }
+    });
+  }
+  for (uint32_t leaf = 101; leaf < 2101; ++leaf) {
+    PublishLeaf(arena, publisher, leaf);
+    const uint64_t epoch = publisher.current()->epoch;
+    while (!publisher.AllSee(epoch)) std::this_thread::yield();
+    promised.store(epoch, std::memory_order_seq_cst);
+    publisher.Reclaim();
+  }
+  stop = true;
+  for (std::thread& t : threads) t.join();
+  for (const Publisher::ReaderState& r : publisher.readers()) EXPECT_FALSE(r.online);
+  publisher.Reclaim();
+  EXPECT_EQ(publisher.pending_objects(), 0u);
+}
+
+TEST(Publisher, WhatRunsAfterTheGracePeriodMayAskForAnother) {
+  Arena arena;
+  int ran = 0;
+  {
+    Publisher publisher(MakeEmptySnapshot(arena));
+    Publisher::Reader* r = publisher.AddReader("worker-1");
+    r->Enter();
+    publisher.AfterGrace([&] {
+      ++ran;
+      publisher.AfterGrace([&] { ++ran; });
+    });
+    r->Quiesce();
+    EXPECT_EQ(publisher.Reclaim(), 1u);
+    EXPECT_EQ(ran, 1);
+    EXPECT_EQ(publisher.Reclaim(), 0u) << "the second began after the reader's report";
+    r->Offline();
+  }
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(Publisher, TakesAsManyReadersAsItSaysAndGivesPlacesAgain) {
+  Arena arena;
+  Publisher publisher(MakeEmptySnapshot(arena));
+  std::vector<Publisher::Reader*> readers;
+  for (uint32_t i = 0; i < Publisher::kMaxReaders; ++i) {
+    readers.push_back(publisher.AddReader("r"));
+    ASSERT_NE(readers.back(), nullptr);
+  }
+  EXPECT_EQ(publisher.AddReader("one more"), nullptr);
+  publisher.RemoveReader(readers[64]);
+  EXPECT_NE(publisher.AddReader("again"), nullptr);
 }
 
 }  // namespace
