@@ -124,6 +124,11 @@ void AdjacencyTable::Recycle(AdjacencyIndex index) {
   impl_->free.push_back(index);
 }
 
+uint32_t AdjacencyTable::users(AdjacencyIndex index) const {
+  absl::MutexLock lock(&impl_->mutex);
+  return index <= capacity_ ? impl_->users[index] : 0;
+}
+
 void AdjacencyTable::Write(AdjacencyIndex index, MacAddress mac, bool usable, bool report) {
   const uint64_t version = cells_[index].load(std::memory_order_relaxed) >> 52;
   cells_[index].store(

@@ -105,6 +105,9 @@ class AdjacencyTable {
   [[nodiscard]] bool Release(AdjacencyIndex index);
   void Recycle(AdjacencyIndex index);
 
+  // Users of an entry, 0 when it has none. Any thread that is not in a hurry.
+  uint32_t users(AdjacencyIndex index) const;
+
   // Slow path: one store.
   void Write(AdjacencyIndex index, MacAddress mac, bool usable, bool report);
 
