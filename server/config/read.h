@@ -41,8 +41,7 @@ class Reader {
   void Next(size_t limit, std::vector<Object>* out);
   bool done() const { return phase_ == Phase::kDone; }
   const Config& config() const { return config_; }
-  // Where the last route of the last piece was, for who looks up counters: its nexthop by uid order. Parallel to the
-  // routes of the last Next: the nexthop of each.
+  // For who looks up counters: the nexthops of the routes that the last Next appended, in the same order.
   const std::vector<NexthopIndex>& nexthops() const { return nexthops_; }
 
  private:
