@@ -43,6 +43,7 @@ enum class IcmpErrorKind : uint8_t {
   kPortUnreachable,      // 3/3, 1/4
   kParameterProblem,     // 12/0, 4/0 with `info` = pointer
   kSourceScope,          // IPv6 1/2: beyond scope of source address
+  kUnrecognizedOption,   // IPv6 4/2 with `info` = pointer to the option's type
 };
 
 struct PuntHeader {

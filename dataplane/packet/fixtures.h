@@ -138,7 +138,7 @@ inline Bytes BuildUdp(uint64_t pseudo_zero, uint16_t source_port, uint16_t desti
   udp->source_port = be16::FromHost(source_port);
   udp->destination_port = be16::FromHost(destination_port);
   udp->length = be16::FromHost(length);
-  if (pseudo_zero != 0) udp->checksum = UdpChecksum(pseudo_zero + be32::FromHost(length).raw, datagram);
+  if (pseudo_zero != 0) udp->checksum = UdpChecksum(AddWithCarry(pseudo_zero, be32::FromHost(length).raw), datagram);
   return datagram;
 }
 
@@ -162,8 +162,8 @@ inline Bytes BuildTcp(uint64_t pseudo_zero, uint16_t source_port, uint16_t desti
   tcp->data_offset = 0x50;
   tcp->flags = flags;
   tcp->window = be16::FromHost(4096);
-  tcp->checksum = be16{static_cast<uint16_t>(
-      ~FoldSum(SumBytes(segment, pseudo_zero + be32::FromHost(static_cast<uint32_t>(segment.size())).raw)))};
+  tcp->checksum = be16{static_cast<uint16_t>(~FoldSum(
+      SumBytes(segment, AddWithCarry(pseudo_zero, be32::FromHost(static_cast<uint32_t>(segment.size())).raw))))};
   return segment;
 }
 
