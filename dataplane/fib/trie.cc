@@ -105,8 +105,9 @@ typename Trie<Key>::Match Trie<Key>::LookupPrefix(const char* base, const Key& k
     const PageLocalView locals(base, View<Ref>(base, page_locals_)[page]);
     MatchLocals(locals, key, kPageBits, kDirectoryBits, max_length, &match);
     depth = kLargeBits;
-    entry =
-        View<Page>(base, View<LargeRoot>(base, root_)->pages[page])->entries[SlotOf(key, kPageBits, kDirectoryBits)];
+    entry = View<Page>(base, View<LargeRoot>(base, root_)->pages[page])
+                ->slots[SlotOf(key, kPageBits, kDirectoryBits)]
+                .entry;
   } else {
     depth = kSmallBits;
     entry = View<SmallRoot>(base, root_)->entries[Ops::Top(key, kSmallBits)];
@@ -144,8 +145,9 @@ Leaf Trie<Key>::Get(const char* base, const Prefix& prefix) const {
       return locals.Get(HeapNumber(key, length, kPageBits, kDirectoryBits));
     }
     depth = kLargeBits;
-    entry =
-        View<Page>(base, View<LargeRoot>(base, root_)->pages[page])->entries[SlotOf(key, kPageBits, kDirectoryBits)];
+    entry = View<Page>(base, View<LargeRoot>(base, root_)->pages[page])
+                ->slots[SlotOf(key, kPageBits, kDirectoryBits)]
+                .entry;
   } else {
     depth = kSmallBits;
     entry = View<SmallRoot>(base, root_)->entries[Ops::Top(key, kSmallBits)];
@@ -189,7 +191,8 @@ void Trie<Key>::ForEach(const char* base, Visitor<Key> visit) const {
     VisitLocals(PageLocalView(base, View<Ref>(base, page_locals_)[page]), path, kDirectoryBits, visit);
     const Page* slots = View<Page>(base, root->pages[page]);
     for (uint32_t s = 0; s < 1u << kPageBits; ++s) {
-      VisitEntry(base, slots->entries[s], Ops::Or(path, Ops::Place(s, kPageBits, kDirectoryBits)), kLargeBits, visit);
+      VisitEntry(base, slots->slots[s].entry, Ops::Or(path, Ops::Place(s, kPageBits, kDirectoryBits)), kLargeBits,
+                 visit);
     }
   }
 }

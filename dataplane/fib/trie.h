@@ -44,8 +44,8 @@ class Trie {
  public:
   static constexpr int kMaxLength = trie_internal::KeyOps<Key>::kBits;
   // More routes than this make a trie large; fewer than kLargeLimit make it small again.
-  static constexpr uint32_t kSmallLimit = 1024;
-  static constexpr uint32_t kLargeLimit = 256;
+  static constexpr uint32_t kSmallLimit = 8192;
+  static constexpr uint32_t kLargeLimit = 2048;
 
   // Canonical: no bit of `key` set beyond `length`.
   struct Prefix {
@@ -125,8 +125,7 @@ inline Leaf Trie<Key>::Lookup(const char* base, const Key& key) const {
   const Leaf* shorts;
   if (large_) {
     const LargeRoot* root = View<LargeRoot>(base, root_);
-    const Page* page = View<Page>(base, root->pages[Ops::Top(key, kDirectoryBits)]);
-    leaf = Descend(base, page->entries[Ops::Top(key, kLargeBits) & ((1 << kPageBits) - 1)], key, kLargeBits);
+    leaf = Descend(base, *WordOf(base, SlotInPage(base, root, key), key), key, kLargeBits + kStride);
     shorts = root->shorts;
   } else {
     const SmallRoot* root = View<SmallRoot>(base, root_);
@@ -139,8 +138,21 @@ inline Leaf Trie<Key>::Lookup(const char* base, const Key& key) const {
 
 template <class Key>
 inline void Trie<Key>::LookupBatch(const char* base, const Key* keys, Leaf* leaves, size_t count) const {
-  const Trie trie = *this;
-  for (size_t i = 0; i < count; ++i) leaves[i] = trie.Lookup(base, keys[i]);
+  using namespace trie_internal;  // NOLINT(google-build-using-namespace)
+  if (__builtin_expect(root_ == 0, 0)) {
+    for (size_t i = 0; i < count; ++i) leaves[i] = 0;
+    return;
+  }
+  if (!large_) {
+    const Trie trie = *this;
+    for (size_t i = 0; i < count; ++i) leaves[i] = trie.Lookup(base, keys[i]);
+    return;
+  }
+  const LargeRoot* root = View<LargeRoot>(base, root_);
+  for (; count > 0; count -= count < kBatch ? count : kBatch, keys += kBatch, leaves += kBatch) {
+    const size_t n = count < kBatch ? count : kBatch;
+    LookupBurst(base, root, keys, leaves, n);
+  }
 }
 
 // After the definitions above, so that they can still be inlined.

@@ -81,11 +81,11 @@ template <class Key>
 Ref TrieEditor<Key>::BuildPage(absl::Span<const Route> routes, Ref* locals) {
   const Ref ref = Allocate(sizeof(Page));
   if (failed_) return 0;
-  uint32_t* entries = At<Page>(ref)->entries;
-  std::memset(entries, 0, sizeof(Page));
+  uint32_t entries[1 << kPageBits] = {};
   PageLocals list;
   if (!BuildSlots(routes, kPageBits, kDirectoryBits, entries, &list)) return 0;
   *locals = StoreLocals(0, list);
+  for (uint32_t s = 0; s < 1u << kPageBits; ++s) SetSlot(&At<Page>(ref)->slots[s], entries[s]);
   return ref;
 }
 
@@ -128,7 +128,7 @@ void TrieEditor<Key>::Build(absl::Span<const Route> routes, bool large) {
   if (failed_) return;
   Ref* locals = At<Ref>(trie_.page_locals_);
   std::memset(locals, 0, sizeof(Ref) << kDirectoryBits);
-  std::memset(At<Page>(trie_.hole_page_), 0, sizeof(Page));
+  for (PageSlot& slot : At<Page>(trie_.hole_page_)->slots) SetSlot(&slot, 0);
   Ref* pages = At<LargeRoot>(trie_.root_)->pages;
   std::fill_n(pages, size_t{1} << kDirectoryBits, trie_.hole_page_);
   for (size_t i = 0; i < longer.size() && !failed_;) {

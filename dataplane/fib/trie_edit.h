@@ -84,7 +84,9 @@ class TrieEditor {
   void SetShort(const Prefix& prefix, Leaf leaf);  // leaf 0 removes
   void SetInPage(const Prefix& prefix, Leaf leaf);
   void ChangeRootEntry(const Prefix& prefix, Leaf leaf);
-  uint32_t* OwnPageSlots(uint32_t page);
+  // The slots of a page that may be written; null: failed.
+  trie_internal::PageSlot* OwnPageSlots(uint32_t page);
+  void SetSlot(trie_internal::PageSlot* slot, uint32_t entry);
   void DropPageIfEmpty(uint32_t page);
 
   // trie_build.cc.

@@ -29,30 +29,47 @@ void TrieEditor<Key>::SetShort(const Prefix& prefix, Leaf leaf) {
   }
 }
 
-// The entries of a page that may be written.
 template <class Key>
-uint32_t* TrieEditor<Key>::OwnPageSlots(uint32_t page) {
+void TrieEditor<Key>::SetSlot(PageSlot* slot, uint32_t entry) {
+  slot->entry = entry;
+  if (entry >> 30 == kInner >> 30) {
+    slot->runs = At<Node>(entry)->runs;
+    slot->ref = entry & kRefMask;
+  } else {
+    slot->runs = 0;
+    slot->ref = static_cast<Ref>((reinterpret_cast<char*>(slot) - base_) / Arena::kGranule);
+  }
+}
+
+template <class Key>
+PageSlot* TrieEditor<Key>::OwnPageSlots(uint32_t page) {
   trie_.root_ = Own(trie_.root_);
   if (failed_) return nullptr;
   const Ref old = At<LargeRoot>(trie_.root_)->pages[page];
   Ref own;
   if (old == trie_.hole_page_) {  // which stays in use elsewhere
     own = Allocate(sizeof(Page));
-    if (!failed_) std::memset(At<Page>(own), 0, sizeof(Page));
+    if (!failed_) std::memcpy(At<Page>(own), At<Page>(old), sizeof(Page));
   } else {
     own = Own(old);
   }
   if (failed_) return nullptr;
   At<LargeRoot>(trie_.root_)->pages[page] = own;
-  return At<Page>(own)->entries;
+  PageSlot* slots = At<Page>(own)->slots;
+  if (own != old) {
+    for (uint32_t s = 0; s < 1u << kPageBits; ++s) {
+      if (slots[s].runs == 0) slots[s].ref = own + s;
+    }
+  }
+  return slots;
 }
 
 template <class Key>
 void TrieEditor<Key>::DropPageIfEmpty(uint32_t page) {
   const Ref ref = At<LargeRoot>(trie_.root_)->pages[page];
   if (ref == trie_.hole_page_ || At<Ref>(trie_.page_locals_)[page] != 0) return;
-  const Page* slots = At<Page>(ref);
-  if (std::any_of(std::begin(slots->entries), std::end(slots->entries), [](uint32_t e) { return e != 0; })) return;
+  const auto& slots = At<Page>(ref)->slots;
+  if (std::any_of(std::begin(slots), std::end(slots), [](const PageSlot& s) { return s.entry != 0; })) return;
   Retire(ref);
   At<LargeRoot>(trie_.root_)->pages[page] = trie_.hole_page_;  // the root is ours: the page just changed
 }
@@ -75,10 +92,12 @@ void TrieEditor<Key>::SetInPage(const Prefix& prefix, Leaf leaf) {
   Ref* locals = At<Ref>(trie_.page_locals_) + page;
   *locals = StoreLocals(*locals, list);
   if (failed_) return;
-  uint32_t* slots = OwnPageSlots(page);
+  PageSlot* slots = OwnPageSlots(page);
   const uint32_t first = PageLocalView::FirstSlot(h), end = first + PageLocalView::SlotCount(h);
   for (uint32_t s = first; s < end && !failed_; ++s) {
-    if (mask[s]) slots[s] = Repush(slots[s], leaf);
+    if (!mask[s]) continue;
+    const uint32_t entry = Repush(slots[s].entry, leaf);
+    if (!failed_) SetSlot(&slots[s], entry);
   }
   if (remove && !failed_) DropPageIfEmpty(page);
 }
@@ -89,16 +108,16 @@ void TrieEditor<Key>::ChangeRootEntry(const Prefix& prefix, Leaf leaf) {
   const uint32_t page = Ops::Top(prefix.key, kDirectoryBits);
   const int depth = trie_.large_ ? kLargeBits : kSmallBits;
   const uint32_t s = SlotOf(prefix.key, depth, 0) & (trie_.large_ ? (1u << kPageBits) - 1 : ~0u);
-  const uint32_t old = trie_.large_ ? At<Page>(At<LargeRoot>(trie_.root_)->pages[page])->entries[s]
+  const uint32_t old = trie_.large_ ? At<Page>(At<LargeRoot>(trie_.root_)->pages[page])->slots[s].entry
                                     : At<SmallRoot>(trie_.root_)->entries[s];
   const uint32_t entry = leaf != 0 ? SetEntry(old, depth, Route{prefix, leaf}) : RemoveEntry(old, depth, prefix);
-  if (failed_ || entry == old) return;
-  if (trie_.large_) {
-    uint32_t* slots = OwnPageSlots(page);
+  if (failed_) return;
+  if (trie_.large_) {  // also if the node stayed: its runs may not have
+    PageSlot* slots = OwnPageSlots(page);
     if (failed_) return;
-    slots[s] = entry;
+    SetSlot(&slots[s], entry);
     if (entry == 0) DropPageIfEmpty(page);
-  } else {
+  } else if (entry != old) {
     trie_.root_ = Own(trie_.root_);
     if (!failed_) At<SmallRoot>(trie_.root_)->entries[s] = entry;
   }
@@ -140,7 +159,7 @@ void TrieEditor<Key>::Clear() {
     if (trie_.large_) {
       for (const Ref page : At<LargeRoot>(trie_.root_)->pages) {
         if (page == trie_.hole_page_) continue;
-        for (const uint32_t entry : At<Page>(page)->entries) RetireEntry(entry);
+        for (const PageSlot& slot : At<Page>(page)->slots) RetireEntry(slot.entry);
         Retire(page);
       }
       for (uint32_t page = 0; page < 1u << kDirectoryBits; ++page) Retire(At<Ref>(trie_.page_locals_)[page]);
@@ -155,6 +174,8 @@ void TrieEditor<Key>::Clear() {
   trie_ = Trie<Key>();
 }
 
+template void TrieEditor<uint32_t>::SetSlot(PageSlot*, uint32_t);
+template void TrieEditor<Ipv6Key>::SetSlot(PageSlot*, uint32_t);
 template void TrieEditor<uint32_t>::Set(const Prefix&, Leaf, Leaf);
 template void TrieEditor<Ipv6Key>::Set(const Prefix&, Leaf, Leaf);
 template void TrieEditor<uint32_t>::Remove(const Prefix&);
