@@ -171,7 +171,12 @@ TEST(WriteEthernetHeader, WritesFourteenBytesAndNoMore) {
   Bytes frame(16, 0xee);
   WriteEthernetHeader(frame.data() + 1, MacAddress{{1, 2, 3, 4, 5, 6}}, MacAddress{{7, 8, 9, 10, 11, 12}},
                       kEtherTypeIpv6);
-  EXPECT_EQ(frame, (Bytes{0xee, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x86, 0xdd, 0xee}));
+  const Bytes expected = {0xee, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x86, 0xdd, 0xee};
+  EXPECT_EQ(frame, expected);
+  // From cells whose upper bits are in use.
+  std::fill(frame.begin(), frame.end(), 0xee);
+  WriteEthernetHeader(frame.data() + 1, uint64_t{0xabcd060504030201}, uint64_t{0x12340c0b0a090807}, kEtherTypeIpv6);
+  EXPECT_EQ(frame, expected);
 }
 
 }  // namespace

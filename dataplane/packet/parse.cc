@@ -5,7 +5,8 @@
 namespace sluice {
 namespace {
 
-using packet_internal::IsSpecial4;
+// Addresses that are bad as a source, and never plain as a destination.
+bool IsSpecial4(Ipv4Address a) { return a.IsZero() || a.IsLoopback() || a.IsMulticast() || a.IsLimitedBroadcast(); }
 
 // Linux: ip_route_input_mc and the broadcast case of ip_route_input_slow.
 bool ZeroSourceAllowed(const Ipv4Header* ip) {
@@ -34,7 +35,7 @@ HeaderCheck CheckIpv4Carefully(const uint8_t* l3, uint32_t available, uint32_t* 
 
   const Ipv4Address source = ip->source;
   const Ipv4Address destination = ip->destination;
-  if (IsSpecial4(source.value.raw) && !(source.IsZero() && ZeroSourceAllowed(ip))) {
+  if (IsSpecial4(source) && !(source.IsZero() && ZeroSourceAllowed(ip))) {
     return HeaderCheck::Drop(DropReason::kIpv4MartianSource);
   }
   if (destination.IsZero() || destination.IsLoopback()) return HeaderCheck::Drop(DropReason::kIpv4MartianDestination);

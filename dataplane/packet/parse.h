@@ -13,7 +13,7 @@
 //
 // Every function may be called with any bytes and any length: nothing beyond `available` is read.
 //
-// Threads: functions of their arguments. Cost: CheckIpv4 about 10 cycles for a plain packet.
+// Threads: functions of their arguments. Cost: CheckIpv4 about 40 instructions for a plain packet, CheckIpv6 about 25.
 #ifndef SLUICE_DATAPLANE_PACKET_PARSE_H_
 #define SLUICE_DATAPLANE_PACKET_PARSE_H_
 
@@ -75,16 +75,28 @@ inline uint32_t Load32(const uint8_t* p) {
   return v;
 }
 
-// An IPv4 address, in memory order, that is 0.0.0.0, 255.255.255.255, in 127/8 or in 224/4: bad as a source, and never
-// plain as a destination.
-[[gnu::always_inline]] inline bool IsSpecial4(uint32_t raw) {
-  return (raw - 1 >= 0xfffffffeu) | ((raw & 0xff) == 127) | ((raw & 0xf0) == 0xe0);
+// Whether one of the two IPv4 addresses at `p` begins with 0, 127, or 224 and more: all that is special, and a little
+// that is not, such as 240/4, which the careful half sorts out. Both first bytes are tested at once, each in 32 bits of
+// its own: bit 8 of a lane comes up where its byte is >= 224, is 0, or is 127.
+[[gnu::always_inline]] inline bool AnySuspicious4(const uint8_t* p) {
+  constexpr uint64_t kEach = 0x0000000100000001;
+  const uint64_t first = Load64(p) & kEach * 0xff;
+  const uint64_t found = (first + kEach * 32) | (kEach * 256 - first) | (kEach * 256 - (first ^ kEach * 127));
+  return (found & kEach * 256) != 0;
 }
 
-// The first half of an IPv6 address, in memory order, that is multicast, link-local, or zero (::, ::1, v4-mapped and
-// other rarities).
-[[gnu::always_inline]] inline bool IsSpecial6(uint64_t raw_high) {
-  return ((raw_high & 0xff) == 0xff) | ((raw_high & 0xc0ff) == 0x80fe) | (raw_high == 0);
+// Whether an IPv6 address is in ::/16, or in fe00::/7 (link-local, site-local, multicast).
+[[gnu::always_inline]] inline bool IsSuspicious6(const uint8_t* p) {
+  uint16_t raw;
+  std::memcpy(&raw, p, 2);
+  return static_cast<uint16_t>(ByteSwap(raw) + 0x0200) <= 0x0200;
+}
+
+// Whether a 64-bit ones' complement sum, not of zeros only, folds to 0xffff: that is, whether 65535 divides it.
+// Multiplying by the inverse of 65535 modulo 2^64 maps exactly its multiples onto 0 .. (2^64-1)/65535.
+[[gnu::always_inline]] inline bool FoldsToAllOnes(uint64_t sum) {
+  constexpr uint64_t kLargest = ~uint64_t{0} / 65535;
+  return sum * (0 - kLargest) <= kLargest;
 }
 
 }  // namespace packet_internal
@@ -96,16 +108,14 @@ inline uint32_t Load32(const uint8_t* p) {
 // - destination 0.0.0.0 or 127/8: martian. Multicast and 255.255.255.255 are ok and flagged.
 // On ok `*total_length` is the packet's length without padding, in bytes.
 [[gnu::always_inline]] inline HeaderCheck CheckIpv4(const uint8_t* l3, uint32_t available, uint32_t* total_length) {
-  using packet_internal::IsSpecial4;
   if (available < Ipv4Header::kMinSize) [[unlikely]]
     return HeaderCheck::Drop(DropReason::kIpv4Truncated);
   const uint64_t first = packet_internal::Load64(l3);
   const uint64_t second = packet_internal::Load64(l3 + 8);
-  const uint32_t destination = packet_internal::Load32(l3 + 16);
   const uint32_t length = ByteSwap(static_cast<uint16_t>(first >> 16));
-  const uint16_t sum = FoldSum(AddWithCarry(AddWithCarry(first, second), destination));
-  const bool odd = ((first & 0xff) != 0x45) | (length - Ipv4Header::kMinSize > available - Ipv4Header::kMinSize) |
-                   (sum != 0xffff) | IsSpecial4(static_cast<uint32_t>(second >> 32)) | IsSpecial4(destination);
+  const uint64_t sum = AddWithCarry(AddWithCarry(first, second), packet_internal::Load32(l3 + 16));
+  const bool odd = (l3[0] != 0x45) | (length - Ipv4Header::kMinSize > available - Ipv4Header::kMinSize) |
+                   !packet_internal::FoldsToAllOnes(sum) | packet_internal::AnySuspicious4(l3 + 12);
   if (odd) [[unlikely]]
     return CheckIpv4Carefully(l3, available, total_length);
   *total_length = length;
@@ -119,13 +129,12 @@ inline uint32_t Load32(const uint8_t* p) {
 // §9). Extension headers are not looked at. On ok `*total_length` includes the header. Jumbograms (RFC 2675) are not
 // supported: payload length 0 is a packet that ends with its header.
 [[gnu::always_inline]] inline HeaderCheck CheckIpv6(const uint8_t* l3, uint32_t available, uint32_t* total_length) {
-  using packet_internal::IsSpecial6;
   if (available < Ipv6Header::kSize) [[unlikely]]
     return HeaderCheck::Drop(DropReason::kIpv6Truncated);
-  const uint64_t first = packet_internal::Load64(l3);
-  const uint32_t length = Ipv6Header::kSize + ByteSwap(static_cast<uint16_t>(first >> 32));
-  const bool odd = ((first & 0xf0) != 0x60) | (length > available) | IsSpecial6(packet_internal::Load64(l3 + 8)) |
-                   IsSpecial6(packet_internal::Load64(l3 + 24));
+  const auto* ip = HeaderAt<Ipv6Header>(l3);
+  const uint32_t length = Ipv6Header::kSize + ip->payload_length.ToHost();
+  const bool odd = (ip->version() != 6) | (length > available) | packet_internal::IsSuspicious6(l3 + 8) |
+                   packet_internal::IsSuspicious6(l3 + 24);
   if (odd) [[unlikely]]
     return CheckIpv6Carefully(l3, available, total_length);
   *total_length = length;

@@ -89,6 +89,20 @@ TEST(Check, FastAndCarefulAgreeOnEveryChangedByte) {
   }
 }
 
+TEST(CheckIpv4, SumIsFoundRightExactlyWhenItFoldsToAllOnes) {
+  std::mt19937_64 random(12);
+  const auto agree = [](uint64_t sum) { return packet_internal::FoldsToAllOnes(sum) == (FoldSum(sum) == 0xffff); };
+  for (int round = 0; round < 1000000; ++round) {
+    const uint64_t sum = random() | 1;
+    ASSERT_TRUE(agree(sum)) << sum;
+    const uint64_t multiple = (random() % 0x0001000100010001 + 1) * 65535;  // 0x0001000100010001 * 65535 == 2^64 - 1
+    ASSERT_TRUE(packet_internal::FoldsToAllOnes(multiple)) << multiple;
+    ASSERT_TRUE(agree(multiple)) << multiple;
+    ASSERT_TRUE(agree(multiple + 1) && agree(multiple - 1)) << multiple;
+  }
+  EXPECT_TRUE(packet_internal::FoldsToAllOnes(~uint64_t{0}));
+}
+
 TEST(CheckIpv4, EveryIhlIsJudgedByThePacketsLength) {
   for (uint32_t size : {20u, 24u, 40u, 59u, 60u, 100u}) {
     for (uint32_t ihl = 0; ihl <= 15; ++ihl) {

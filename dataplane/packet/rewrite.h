@@ -30,15 +30,18 @@ namespace sluice {
 // One hop less for the IPv6 packet at `l3`, whose hop limit is not 0.
 [[gnu::always_inline]] inline void DecrementHopLimit(uint8_t* l3) { --l3[7]; }
 
-// Writes 14 bytes at `at`, which need not be aligned.
+// Writes 14 bytes at `at`, which need not be aligned. Addresses as MacAddress::ToBits gives them, and as adjacency
+// cells hold them: what lies in their upper 16 bits is overwritten by the store that follows.
+[[gnu::always_inline]] inline void WriteEthernetHeader(uint8_t* at, uint64_t destination_bits, uint64_t source_bits,
+                                                       be16 type) {
+  std::memcpy(at, &destination_bits, 8);
+  std::memcpy(at + 6, &source_bits, 8);
+  std::memcpy(at + 12, &type, 2);
+}
+
 [[gnu::always_inline]] inline void WriteEthernetHeader(uint8_t* at, MacAddress destination, MacAddress source,
                                                        be16 type) {
-  const uint64_t source_bits = source.ToBits();
-  const uint64_t first = destination.ToBits() | source_bits << 48;
-  const uint32_t second = static_cast<uint32_t>(source_bits >> 16);
-  std::memcpy(at, &first, 8);
-  std::memcpy(at + 8, &second, 4);
-  std::memcpy(at + 12, &type, 2);
+  WriteEthernetHeader(at, destination.ToBits(), source.ToBits(), type);
 }
 
 }  // namespace sluice
