@@ -180,7 +180,7 @@ class RunTest : public testing::Test {
     environment.out = [this](absl::string_view text) { out_.append(text.data(), text.size()); };
     environment.err = [this](absl::string_view text) { err_.append(text.data(), text.size()); };
     environment.server = server_name_;
-    return Run(words, environment);
+    return client::Run(words, environment);
   }
 
   std::string File(const std::string& content) {
@@ -374,7 +374,7 @@ TEST_F(RunTest, StandardInputIsAFileToo) {
   environment.out = environment.err = [](absl::string_view) {};
   environment.server = server_name_;
   environment.input = fds[0];
-  EXPECT_EQ(Run({"ip", "-b", "-"}, environment), 0);
+  EXPECT_EQ(client::Run({"ip", "-b", "-"}, environment), 0);
   close(fds[0]);
   ASSERT_EQ(service_.batches.size(), 1u);
   EXPECT_EQ(service_.batches[0].operations.size(), 2u);

@@ -72,7 +72,7 @@ constexpr Change kChanges[] = {
      "verb: VERB_REPLACE object { route { prefix: '10.0.0.0/8' tos: 16 metric: 5 protocol: 4 scope: SCOPE_LINK "
      "prefsrc: '192.0.2.9' mtu: 1400 mtu_locked: true counted: true nexthops { link: 'up0' } } }"},
     {"route change 10.0.0.0/8 dsfield AF21 priority 7 via 192.0.2.1 dev up0 onlink",
-     "verb: VERB_CHANGE object { route { prefix: '10.0.0.0/8' tos: 0x50 metric: 7 "
+     "verb: VERB_CHANGE object { route { prefix: '10.0.0.0/8' tos: 0x48 metric: 7 "
      "nexthops { gateway: '192.0.2.1' link: 'up0' onlink: true } } }"},
     {"route append 2001:db8::/32 via fe80::1 dev up0 pref medium",
      "verb: VERB_APPEND object { route { prefix: '2001:db8::/32' nexthops { gateway: 'fe80::1' link: 'up0' } } }"},

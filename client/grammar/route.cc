@@ -187,7 +187,7 @@ constexpr Keyword<RouteWords> kRouteKeywords[] = {
     {"via", kExact, [](RouteWords& s, Words& w) { return TakeGateway(s, s.Leg(), w); }},
     {"dev", kExact, [](RouteWords& s, Words& w) { return TakeDevice(s.Leg(), w); }},
     {"oif", kExact, [](RouteWords& s, Words& w) { return TakeDevice(s.Leg(), w); }},
-    {"tos", kAbbreviable, TakeTos},
+    {"tos", kExact, TakeTos},
     {"dsfield", kAbbreviable, TakeTos},
     {"metric", kAbbreviable, TakeMetric},
     {"priority", kAbbreviable, TakeMetric},

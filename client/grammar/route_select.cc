@@ -107,7 +107,7 @@ absl::Status SelectMatch(SelectWords& s, Words& words) { return TakePrefix(s, wo
 
 constexpr Keyword<SelectWords> kSelectKeywords[] = {
     {"table", kAbbreviable, SelectTable},
-    {"tos", kAbbreviable, SelectTos},
+    {"tos", kExact, SelectTos},
     {"dsfield", kAbbreviable, SelectTos},
     {"protocol", kAbbreviable,
      [](SelectWords& s, Words& w) -> absl::Status {
@@ -220,7 +220,7 @@ constexpr Keyword<GetWords> kGetKeywords[] = {
        s.request->set_link(word.data(), word.size());
        return absl::OkStatus();
      }},
-    {"tos", kAbbreviable, GetTos},
+    {"tos", kExact, GetTos},
     {"dsfield", kAbbreviable, GetTos},
     {"mark", kExact,
      [](GetWords& s, Words& w) -> absl::Status {
