@@ -62,6 +62,7 @@ struct NeighborOptions {
   HoldLimits hold;
 };
 
+// Called from within the machine, by functions that are in the middle of changing it: none of these may call it.
 class NeighborHost {
  public:
   struct Link {
