@@ -186,6 +186,13 @@ TEST(Apply, GatewaysAreCheckedAsLinuxDoes) {
   by_own_table.table = 100;
   w.Must({Op(Verb::kAdd, by_own_table), Op(Verb::kAdd, own_table)});
   EXPECT_EQ(w.Table(Family::kIpv4, 100), "10.0.0.9 dev v1 scope link\n10.96.0.0/16 via 10.0.0.9 dev v1\n");
+  // A default route of the own table does not hide the connected network of table main.
+  Route default6 = MakeRoute("::/0", "2001:db8::9");
+  default6.table = 100;
+  Route more6 = MakeRoute("2001:db8:50::/48", "2001:db8::8");
+  more6.table = 100;
+  w.Must({Op(Verb::kAdd, default6)});
+  w.Must({Op(Verb::kAdd, more6)});
   EXPECT_NE(Main4(w).find("10.92.0.0/16 via inet6 2001:db8::9 dev v0\n10.93.0.0/16 via inet6 fe80::9 dev v1\n"
                           "10.94.0.0/16 via 10.99.0.1 dev v1\n10.95.0.0/16 via 10.99.0.2 dev v1 onlink\n"),
             std::string::npos)

@@ -159,7 +159,8 @@ class Batch {
   void CheckLinks();
   void CheckIpv6Mtu();
   void CheckAddressesAndNeighbors();
-  // Where a gateway leads in the state now, as Linux looks: first in the route's own table.
+  // Where a gateway leads in the state now, as Linux looks: first in the route's own table, unless that
+  // is main.
   struct Resolved {
     LinkIndex link = 0;
     Problem problem;

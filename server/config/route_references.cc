@@ -63,11 +63,19 @@ Batch::Resolved Batch::Resolve(const RouteCheck& check) const {
     const LinkRecord* link = next_.links.Find(spec.link);
     return link != nullptr && (link->up || (v4 && record.type == RouteType::kLocal));
   };
-  const uint32_t tables[] = {check.table, kLocalTable, kMainTable, kDefaultTable};
-  for (const uint32_t table : tables) {
+  if (check.table != kMainTable) {
+    const auto found = next_.LookupIn(check.table, check.gateway, accept);
+    if (found && found->record.type != RouteType::kThrow) {
+      resolved = ResolveIn(check, *found);
+      // IPv6 has no scopes that would have passed over, say, the default route of that very table.
+      if (v4 || resolved.problem.ok()) return resolved;
+    }
+  }
+  for (const uint32_t table : {kLocalTable, kMainTable, kDefaultTable}) {
     const auto found = next_.LookupIn(table, check.gateway, accept);
     if (found && found->record.type != RouteType::kThrow) return ResolveIn(check, *found);
   }
+  resolved.link = 0;
   resolved.problem = Unreachable(check.gateway, check.link_name);
   return resolved;
 }
