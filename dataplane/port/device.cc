@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -27,32 +28,24 @@
 namespace sluice {
 namespace {
 
-constexpr uint32_t kMinMtu = 68;          // RFC 791
-constexpr uint32_t kFrameOverhead = 26;   // Ethernet header, two VLAN tags, FCS
-constexpr uint32_t kUsualBuffer = 2048;   // bytes of frame in a packet buffer
-constexpr uint32_t kInFlight = 4096;      // buffers in workers' inboxes and other ports' transmit queues
-constexpr uint32_t kPacketHeader = 128;   // what a packet socket puts before a frame, and VLAN tag, rounded up
-constexpr uint32_t kPacketFrames = 2048;  // of a packet socket's ring: a burst while a worker sleeps
-constexpr uint32_t kPacketQueues = 16;    // the driver's limit
+constexpr uint32_t kMinMtu = 68;         // RFC 791
+constexpr uint32_t kFrameOverhead = 26;  // Ethernet header, two VLAN tags, FCS
+constexpr uint32_t kUsualBuffer = 2048;  // bytes of frame in a packet buffer
+constexpr uint32_t kInFlight = 4096;     // buffers in workers' inboxes and other ports' transmit queues
 
 // EAL's list of devices has no lock of its own.
 absl::Mutex probe_mutex(absl::kConstInit);
+std::set<std::string>* interfaces ABSL_GUARDED_BY(probe_mutex) = new std::set<std::string>;  // in use
 
 uint32_t DataRoomFor(uint32_t mtu) {
   const uint32_t frame = std::max(kUsualBuffer, (mtu + kFrameOverhead + 63) & ~uint32_t{63});
   return RTE_PKTMBUF_HEADROOM + frame;
 }
 
-// Bytes of a frame slot in a packet socket's ring for this MTU.
-uint32_t PacketFrameFor(uint32_t mtu) { return std::bit_ceil(std::max(kUsualBuffer, mtu + kPacketHeader)); }
-
-std::string PacketSocketDevice(const std::string& interface, uint32_t queues, uint32_t mtu) {
-  // Never the same name twice, whatever is closing.
+// The port of DPDK that an interface's packet sockets hang on. Never the same name twice, whatever is closing.
+std::string HostDevice() {
   static std::atomic<uint32_t> number{0};
-  const uint32_t frame = PacketFrameFor(mtu);
-  const uint32_t block = std::max(frame, uint32_t{16384});
-  return absl::StrCat("net_af_packet_sluice", number.fetch_add(1), ",iface=", interface, ",qpairs=", queues,
-                      ",framesz=", frame, ",blocksz=", block, ",framecnt=", kPacketFrames);
+  return absl::StrCat("net_null_sluice", number.fetch_add(1), ",no-rx=1");
 }
 
 // With the domain that may be left out.
@@ -151,13 +144,12 @@ absl::Status Port::Probe(const PortOptions& options) {
     absl::StatusOr<std::unique_ptr<KernelInterface>> opened = KernelInterface::Open(interface);
     if (!opened.ok()) return Error(opened.status());
     kernel_ = *std::move(opened);
-    // Before the sockets are made: one that is bound to an interface that is down loses its first burst.
-    if (const absl::Status s = kernel_->BringUp(); !s.ok()) return Error(s);
-    const uint32_t queues = std::min(uint32_t{std::max(options.rx_queues, options.tx_queues)}, kPacketQueues);
-    if (RTE_PKTMBUF_HEADROOM + PacketFrameFor(options.mtu) > UINT16_MAX) {
-      return Error(absl::StatusCode::kInvalidArgument, absl::StrCat("MTU ", options.mtu, " is too large"));
+    if (!interfaces->insert(kernel_->name()).second) {
+      const std::string name = kernel_->name();
+      kernel_.reset();
+      return Error(absl::StatusCode::kAlreadyExists, absl::StrCat("interface ", name, " is in use by another port"));
     }
-    device = PacketSocketDevice(kernel_->name(), queues, options.mtu);
+    device = HostDevice();
   }
   if (device.empty() || device.size() > 4096 || device.find('\0') != std::string::npos) {
     return Error(absl::StatusCode::kInvalidArgument, "no device is named");
@@ -166,10 +158,10 @@ absl::Status Port::Probe(const PortOptions& options) {
   EalComplaints said;
   rte_devargs parsed = {};
   const int unknown = rte_devargs_parse(&parsed, device.c_str());
-  identity_.device = parsed.name;
+  const std::string dpdk_name = parsed.name;
   std::free(parsed.data);
-  const bool is_pci = absl::StrContains(identity_.device, ':');
-  if (unknown != 0 || !(is_pci || absl::StartsWith(identity_.device, "net_"))) {
+  const bool is_pci = absl::StrContains(dpdk_name, ':');
+  if (unknown != 0 || !(is_pci || absl::StartsWith(dpdk_name, "net_"))) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "not a device: give iface:NAME, a PCI address, or a DPDK device such as net_null0");
   }
@@ -179,24 +171,23 @@ absl::Status Port::Probe(const PortOptions& options) {
     uint16_t id;
     RTE_ETH_FOREACH_DEV(id) {
       rte_eth_dev_info info;
-      if (rte_eth_dev_info_get(id, &info) == 0 && info.device && identity_.device == rte_dev_name(info.device))
-        return id;
+      if (rte_eth_dev_info_get(id, &info) == 0 && info.device && dpdk_name == rte_dev_name(info.device)) return id;
     }
     return RTE_MAX_ETHPORTS;
   };
   if (const uint16_t holder = find(); holder != RTE_MAX_ETHPORTS) {
     return Error(absl::StatusCode::kAlreadyExists,
-                 absl::StrCat("device ", identity_.device, " is in use, as DPDK port ", holder));
+                 absl::StrCat("device ", dpdk_name, " is in use, as DPDK port ", holder));
   }
   if (const int error = rte_dev_probe(device.c_str()); error != 0) {
-    const std::string why = is_pci ? WhyNotPci(CanonicalPci(identity_.device)) : "";
+    const std::string why = is_pci ? WhyNotPci(CanonicalPci(dpdk_name)) : "";
     if (why == "no such PCI device") return Error(absl::StatusCode::kNotFound, why);
     if (absl::StartsWith(why, "no permission")) return Error(absl::StatusCode::kPermissionDenied, why);
     return Error(error, "the device cannot be opened", why.empty() ? said.text() : why);
   }
   const uint16_t id = find();
   if (id == RTE_MAX_ETHPORTS) {
-    rte_eal_hotplug_remove(is_pci ? "pci" : "vdev", identity_.device.c_str());
+    rte_eal_hotplug_remove(is_pci ? "pci" : "vdev", dpdk_name.c_str());
     return Error(absl::StatusCode::kInvalidArgument, "the device is no network device");
   }
   probed_ = true;
@@ -204,12 +195,15 @@ absl::Status Port::Probe(const PortOptions& options) {
   rte_eth_dev_info info;
   if (const int error = rte_eth_dev_info_get(id, &info); error != 0) return Error(error, "the device says nothing", "");
   device_ = info.device;
+  identity_.device = dpdk_name;
   identity_.driver = info.driver_name ? info.driver_name : "";
   identity_.numa = rte_eth_dev_socket_id(id);
   if (kernel_) {
+    identity_.device = options.devargs;
+    identity_.driver = "packet_socket";
     identity_.pci_address = kernel_->PciAddress();
   } else if (is_pci) {
-    identity_.pci_address = CanonicalPci(identity_.device);
+    identity_.pci_address = CanonicalPci(dpdk_name);
   }
   if (id >= kMaxPorts) {
     return Error(absl::StatusCode::kResourceExhausted, absl::StrCat("more than ", kMaxPorts, " ports"));
@@ -222,81 +216,56 @@ absl::Status Port::Configure(const PortOptions& options) {
   const uint16_t id = identity_.id;
   rte_eth_dev_info info;
   if (const int error = rte_eth_dev_info_get(id, &info); error != 0) return Error(error, "the device says nothing", "");
-
   if (info.max_rx_queues == 0 || info.max_tx_queues == 0) {
     return Error(absl::StatusCode::kInvalidArgument, "the device cannot both receive and transmit");
   }
   rx_queues_ = std::min(options.rx_queues, info.max_rx_queues);
   tx_queues_ = std::min(options.tx_queues, info.max_tx_queues);
-  // A packet socket that nobody reads would swallow its share of what comes.
-  if (kernel_) rx_queues_ = tx_queues_ = std::min(info.max_rx_queues, info.max_tx_queues);
-
-  uint32_t device_mtu = options.mtu;
   const uint32_t min_mtu = std::max(kMinMtu, uint32_t{info.min_mtu});
   if (kernel_) {
-    // The driver believes that 1500 is all there is; the kernel knows better (SetMtuLocked).
-    device_mtu = std::min(options.mtu, uint32_t{RTE_ETHER_MTU});
+    rx_queues_ = tx_queues_ = std::min(std::max(rx_queues_, tx_queues_), PacketQueues::kMaxQueues);
   } else if (options.mtu < min_mtu || options.mtu > LargestMtu(info)) {
     return Error(absl::StatusCode::kInvalidArgument,
                  absl::StrCat("MTU ", options.mtu, " is not within the device's ", min_mtu, " to ", LargestMtu(info)));
   }
 
   rte_eth_conf conf = {};
-  conf.rxmode.mtu = device_mtu;
+  conf.rxmode.mtu = kernel_ ? uint32_t{RTE_ETHER_MTU} : options.mtu;
+  conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;  // a long frame over several buffers
   conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-  data_room_ = DataRoomFor(options.mtu);
-  if (kernel_) {
-    data_room_ = RTE_PKTMBUF_HEADROOM + PacketFrameFor(options.mtu);
-    max_mtu_ = PacketFrameFor(options.mtu) - kPacketHeader;
-  } else if (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) {
-    // The device spreads a long frame over buffers of the usual size.
-    conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
-    data_room_ = DataRoomFor(0);
-    max_mtu_ = LargestMtu(info);
-  } else {
-    max_mtu_ = std::min(LargestMtu(info), data_room_ - RTE_PKTMBUF_HEADROOM - kFrameOverhead);
-  }
-  if (info.min_rx_bufsize != 0) data_room_ = std::max(data_room_, RTE_PKTMBUF_HEADROOM + uint32_t{info.min_rx_bufsize});
+  rx_offloads_ = conf.rxmode.offloads;
   if (rx_queues_ > 1 && info.flow_type_rss_offloads != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf =
         info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP);
   }
-
   EalComplaints said;
   if (const int error = rte_eth_dev_configure(id, rx_queues_, tx_queues_, &conf); error != 0) {
     return Error(error, "the device cannot be configured", said.text());
   }
-  uint16_t rx_descriptors = static_cast<uint16_t>(std::min(options.rx_buffers, uint32_t{UINT16_MAX}));
-  uint16_t tx_descriptors = static_cast<uint16_t>(std::min(options.tx_buffers, uint32_t{UINT16_MAX}));
-  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(id, &rx_descriptors, &tx_descriptors); error != 0) {
+  rx_descriptors_ = static_cast<uint16_t>(std::min(options.rx_buffers, uint32_t{UINT16_MAX}));
+  tx_descriptors_ = static_cast<uint16_t>(std::min(options.tx_buffers, uint32_t{UINT16_MAX}));
+  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(id, &rx_descriptors_, &tx_descriptors_); error != 0) {
     return Error(error, "descriptors", said.text());
   }
-
-  const uint32_t buffers = uint32_t{rx_queues_} * rx_descriptors + uint32_t{tx_queues_} * tx_descriptors +
-                           (options.threads + 1) * (PacketPools::kCache * 3 / 2 + 64) + kInFlight;
-  absl::StatusOr<rte_mempool*> pool =
-      PacketPools::Global().Take({.buffers = buffers, .data_room = data_room_, .socket = rte_eth_dev_socket_id(id)});
-  if (!pool.ok()) return Error(pool.status());
-  pool_ = *pool;
-
-  for (uint16_t q = 0; q < rx_queues_; ++q) {
-    rte_eth_rxconf rx = info.default_rxconf;
-    rx.offloads = conf.rxmode.offloads;
-    const int error = rte_eth_rx_queue_setup(id, q, rx_descriptors, rte_eth_dev_socket_id(id), &rx, pool_);
-    if (error != 0) return Error(error, absl::StrCat("receive queue ", q), said.text());
-  }
+  buffers_ = uint32_t{rx_queues_} * rx_descriptors_ + uint32_t{tx_queues_} * tx_descriptors_ +
+             (options.threads + 1) * (PacketPools::kCache * 3 / 2 + 64) + kInFlight;
   for (uint16_t q = 0; q < tx_queues_; ++q) {
     rte_eth_txconf tx = info.default_txconf;
     tx.offloads = conf.txmode.offloads;
-    const int error = rte_eth_tx_queue_setup(id, q, tx_descriptors, rte_eth_dev_socket_id(id), &tx);
+    const int error = rte_eth_tx_queue_setup(id, q, tx_descriptors_, rte_eth_dev_socket_id(id), &tx);
     if (error != 0) return Error(error, absl::StrCat("transmit queue ", q), said.text());
   }
   if (const absl::Status s = SetMtuLocked(options.mtu); !s.ok()) return s;
-  if (kernel_) {
-    if (const absl::Status s = kernel_->TurnOffAggregation(); !s.ok()) return Error(s);
-  }
 
+  if (kernel_) {
+    if (const absl::Status s = packet_queues_.Attach(id, rx_queues_); !s.ok()) return Error(s);
+    if (const absl::Status s = kernel_->TurnOffAggregation(); !s.ok()) return Error(s);
+    const absl::StatusOr<MacAddress> mac = kernel_->Mac();
+    if (!mac.ok()) return Error(mac.status());
+    mac_ = *mac;
+    return options.mac ? SetMacLocked(*options.mac) : absl::OkStatus();
+  }
   rte_ether_addr own = {};
   rte_eth_macaddr_get(id, &own);
   mac_ = FromEther(own);
@@ -309,10 +278,52 @@ absl::Status Port::Configure(const PortOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status Port::FitBuffers(uint32_t mtu) {
+  const uint16_t id = identity_.id;
+  rte_eth_dev_info info;
+  if (const int error = rte_eth_dev_info_get(id, &info); error != 0) return Error(error, "the device says nothing", "");
+  uint32_t needed = DataRoomFor((rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) && !kernel_ ? 0 : mtu);
+  needed = std::max(needed, RTE_PKTMBUF_HEADROOM + uint32_t{info.min_rx_bufsize});
+  if (needed <= data_room_) return absl::OkStatus();
+  if (started_) {
+    return Error(absl::StatusCode::kUnavailable, absl::StrCat("the port must be stopped for an MTU of ", mtu));
+  }
+  const int socket = rte_eth_dev_socket_id(id);
+  absl::StatusOr<rte_mempool*> pool =
+      PacketPools::Global().Take({.buffers = buffers_, .data_room = needed, .socket = socket});
+  if (!pool.ok()) return Error(pool.status());
+  EalComplaints said;
+  for (uint16_t q = 0; q < rx_queues_; ++q) {
+    rte_eth_rxconf rx = info.default_rxconf;
+    rx.offloads = rx_offloads_;
+    if (const int error = rte_eth_rx_queue_setup(id, q, rx_descriptors_, socket, &rx, *pool); error != 0) {
+      // Some queues may hold on to it: kept, so that it is not lent to others.
+      return Error(error, absl::StrCat("receive queue ", q), said.text());
+    }
+  }
+  if (pool_ != nullptr) PacketPools::Global().GiveBack(pool_);
+  pool_ = *pool;
+  data_room_ = needed;
+  return absl::OkStatus();
+}
+
+rte_mempool* Port::pool() const {
+  absl::MutexLock lock(&mutex_);
+  return pool_;
+}
+
+uint32_t Port::data_room() const {
+  absl::MutexLock lock(&mutex_);
+  return data_room_;
+}
+
 Port::~Port() {
+  rte_mempool* pool;
   {
     absl::MutexLock lock(&mutex_);
     StopLocked();
+    packet_queues_.Detach();
+    pool = pool_;
   }
   if (probed_) {
     absl::MutexLock lock(&probe_mutex);
@@ -326,18 +337,30 @@ Port::~Port() {
     }
     if (!shared && device_ != nullptr) rte_dev_remove(device_);
   }
-  if (pool_ != nullptr) PacketPools::Global().GiveBack(pool_);
+  if (kernel_) {
+    absl::MutexLock lock(&probe_mutex);
+    interfaces->erase(kernel_->name());
+  }
+  if (pool != nullptr) PacketPools::Global().GiveBack(pool);
 }
 
 absl::Status Port::Start() {
   absl::MutexLock lock(&mutex_);
   if (started_) return absl::OkStatus();
   if (kernel_) {
+    // Before the sockets are bound: one that is bound to an interface that is down starts with an error.
     if (const absl::Status s = kernel_->BringUp(); !s.ok()) return Error(s);
   }
   EalComplaints said;
   const int error = rte_eth_dev_start(identity_.id);
   if (error != 0) return Error(error, "the device does not start", said.text());
+  if (kernel_) {
+    if (const absl::Status s = packet_queues_.Open(kernel_->index(), mtu_, pool_); !s.ok()) {
+      rte_eth_dev_stop(identity_.id);
+      return Error(s);
+    }
+    open_mtu_ = mtu_;
+  }
   started_ = true;
   // Neighbour discovery speaks to multicast groups by the hundred; what cannot filter lets them in anyway.
   rte_eth_allmulticast_enable(identity_.id);
@@ -353,6 +376,7 @@ void Port::Stop() {
 void Port::StopLocked() {
   if (!started_) return;
   rte_eth_dev_stop(identity_.id);
+  packet_queues_.Close();
   started_ = false;
 }
 
@@ -372,11 +396,14 @@ absl::Status Port::SetMtuLocked(uint32_t mtu) {
     return Error(absl::StatusCode::kInvalidArgument,
                  absl::StrCat("MTU ", mtu, " is not within ", kMinMtu, " to ", UINT16_MAX));
   }
-  if (mtu > max_mtu_) {
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 absl::StrCat("MTU ", mtu, " is more than the ", max_mtu_, " that the port was opened for"));
+  if (DataRoomFor(mtu) > UINT16_MAX && kernel_) {
+    return Error(absl::StatusCode::kInvalidArgument, absl::StrCat("MTU ", mtu, " is too large for packet buffers"));
   }
+  if (const absl::Status s = FitBuffers(mtu); !s.ok()) return s;
   if (kernel_) {
+    if (started_ && PacketQueue::SlotBytes(mtu) > PacketQueue::SlotBytes(open_mtu_)) {
+      return Error(absl::StatusCode::kUnavailable, absl::StrCat("the port must be stopped for an MTU of ", mtu));
+    }
     if (const absl::Status s = kernel_->SetMtu(mtu); !s.ok()) return Error(s);
   } else {
     EalComplaints said;
@@ -394,6 +421,15 @@ uint32_t Port::mtu() const {
   return mtu_;
 }
 
+uint32_t Port::max_mtu() const {
+  absl::MutexLock lock(&mutex_);
+  if (kernel_) return PacketQueue::LargestMtu(std::max(open_mtu_, mtu_));
+  rte_eth_dev_info info;
+  if (rte_eth_dev_info_get(identity_.id, &info) != 0) return mtu_;
+  if (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) return LargestMtu(info);
+  return std::min(LargestMtu(info), data_room_ - RTE_PKTMBUF_HEADROOM - kFrameOverhead);
+}
+
 absl::Status Port::SetMac(const MacAddress& mac) {
   absl::MutexLock lock(&mutex_);
   if (!IsUnicast(mac)) return Error(absl::StatusCode::kInvalidArgument, "the MAC is not a unicast address");
@@ -402,6 +438,11 @@ absl::Status Port::SetMac(const MacAddress& mac) {
 
 absl::Status Port::SetMacLocked(const MacAddress& mac) {
   if (mac == mac_) return absl::OkStatus();
+  if (kernel_) {
+    if (const absl::Status s = kernel_->SetMac(mac); !s.ok()) return Error(s);
+    mac_ = mac;
+    return absl::OkStatus();
+  }
   rte_ether_addr address;
   std::memcpy(&address, &mac, sizeof address);
   EalComplaints said;
@@ -436,6 +477,17 @@ PortLink Port::link() const {
 
 PortStats Port::stats() const {
   absl::MutexLock lock(&mutex_);
+  if (kernel_) {
+    const PacketQueues::Totals t = packet_queues_.Read();
+    return {.rx_packets = t.rx_packets,
+            .rx_bytes = t.rx_bytes,
+            .rx_errors = t.rx_errors,
+            .rx_drops = t.rx_drops,
+            .tx_packets = t.tx_packets,
+            .tx_bytes = t.tx_bytes,
+            .tx_errors = t.tx_errors,
+            .tx_drops = t.tx_drops};
+  }
   rte_eth_stats s = {};
   if (rte_eth_stats_get(identity_.id, &s) != 0) return {};
   return {.rx_packets = s.ipackets,

@@ -11,7 +11,7 @@
 //   port.reset();                                                           // no worker uses it any more
 //
 // `devargs` is one of
-//   iface:NAME                a kernel interface, through packet sockets (kernel_interface.h)
+//   iface:NAME                a kernel interface, through packet sockets (kernel_interface.h, packet_socket.h)
 //   0000:03:00.1[,KEY=VALUE]  a PCI function that is bound to a driver DPDK can use
 //   net_XXXn[,KEY=VALUE]      a software device: net_null0, net_pcap0,rx_pcap=FILE, net_ring0, net_tap0, net_memif0 ...
 //
@@ -32,6 +32,7 @@
 #include "absl/synchronization/mutex.h"
 #include "dataplane/base/address.h"
 #include "dataplane/port/kernel_interface.h"
+#include "dataplane/port/packet_socket.h"
 
 struct rte_device;
 struct rte_mempool;
@@ -53,8 +54,8 @@ struct PortOptions {
 // What does not change while the port is open.
 struct PortIdentity {
   uint16_t id = 0;          // DPDK port id
-  std::string device;       // "net_null0", "0000:03:00.1"
-  std::string driver;       // "net_af_packet"
+  std::string device;       // "net_null0", "0000:03:00.1", "iface:eth1"
+  std::string driver;       // "net_null", "net_iavf"; "packet_socket" for iface:
   std::string pci_address;  // "" for software devices
   int numa = -1;            // -1: unknown
 };
@@ -68,6 +69,7 @@ struct PortStats {
   uint64_t rx_packets = 0, rx_bytes = 0, rx_errors = 0;
   uint64_t rx_drops = 0;  // no free descriptor, or no packet buffer
   uint64_t tx_packets = 0, tx_bytes = 0, tx_errors = 0;
+  uint64_t tx_drops = 0;  // iface: the kernel had no room
 };
 
 struct PortXstat {
@@ -91,20 +93,20 @@ class Port {
   uint16_t id() const { return identity_.id; }
   uint16_t rx_queues() const { return rx_queues_; }
   uint16_t tx_queues() const { return tx_queues_; }
-  rte_mempool* pool() const { return pool_; }
-  // Bytes of a packet buffer of `pool`, headroom included.
-  uint32_t data_room() const { return data_room_; }
+  rte_mempool* pool() const;
+  // Bytes of a packet buffer of `pool`, headroom included. Changes only with an MTU that was set while stopped.
+  uint32_t data_room() const;
 
   absl::Status Start();
   void Stop();
   bool started() const;
 
-  // INVALID_ARGUMENT: the device cannot; FAILED_PRECONDITION: this port would have to be opened anew with that MTU;
-  // UNAVAILABLE: the device must be stopped for it.
+  // INVALID_ARGUMENT: the device cannot; RESOURCE_EXHAUSTED: no memory for buffers of that size; UNAVAILABLE: the port
+  // must be stopped for it (more than its buffers hold, or the driver says so).
   absl::Status SetMtu(uint32_t mtu);
   uint32_t mtu() const;
-  // The largest MTU that needs no opening anew.
-  uint32_t max_mtu() const { return max_mtu_; }
+  // The largest MTU that can be set without a stop. With one, as much as the device can.
+  uint32_t max_mtu() const;
   // INVALID_ARGUMENT: not a unicast address; PERMISSION_DENIED: the host does not let its VF; UNAVAILABLE: as SetMtu.
   absl::Status SetMac(const MacAddress& mac);
   MacAddress mac() const;
@@ -116,8 +118,10 @@ class Port {
  private:
   explicit Port(const PortOptions& options) : name_(options.name), devargs_(options.devargs) {}
 
-  absl::Status Probe(const PortOptions& options);
+  absl::Status Probe(const PortOptions& options);  // under the lock of all of EAL's devices
   absl::Status Configure(const PortOptions& options);
+  // Buffers for frames of `mtu`, if those that are there are too small. The port is stopped.
+  absl::Status FitBuffers(uint32_t mtu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SetMtuLocked(uint32_t mtu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SetMacLocked(const MacAddress& mac) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -133,11 +137,15 @@ class Port {
   rte_device* device_ = nullptr;
   bool probed_ = false;
   uint16_t rx_queues_ = 0, tx_queues_ = 0;
-  rte_mempool* pool_ = nullptr;
-  uint32_t data_room_ = 0;
-  uint32_t max_mtu_ = 0;  // without being opened anew
+  uint16_t rx_descriptors_ = 0, tx_descriptors_ = 0;
+  uint64_t rx_offloads_ = 0;
+  uint32_t buffers_ = 0;  // of the pool
   mutable absl::Mutex mutex_;
+  mutable PacketQueues packet_queues_ ABSL_GUARDED_BY(mutex_);  // for iface:
+  rte_mempool* pool_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  uint32_t data_room_ ABSL_GUARDED_BY(mutex_) = 0;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  uint32_t open_mtu_ ABSL_GUARDED_BY(mutex_) = 0;  // for which packet_queues_ were opened
   bool promiscuous_ ABSL_GUARDED_BY(mutex_) = false;
   uint32_t mtu_ ABSL_GUARDED_BY(mutex_) = 0;
   MacAddress mac_ ABSL_GUARDED_BY(mutex_);

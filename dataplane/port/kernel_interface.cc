@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<KernelInterface>> KernelInterface::Open(absl::str
   if (ioctl(interface->control_, SIOCGIFINDEX, &request) != 0) {
     return ErrnoStatus(errno, absl::StrCat("no interface '", name, "'"));
   }
-  const int index = request.ifr_ifindex;
+  interface->index_ = request.ifr_ifindex;
   request = Request(interface->name_);
   if (ioctl(interface->control_, SIOCGIFHWADDR, &request) != 0 || request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
     return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not an Ethernet interface"));
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<KernelInterface>> KernelInterface::Open(absl::str
   interface->multicast_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
   if (interface->multicast_ < 0) return ErrnoStatus(errno, "a packet socket (needs CAP_NET_RAW)");
   packet_mreq all = {};
-  all.mr_ifindex = index;
+  all.mr_ifindex = interface->index_;
   all.mr_type = PACKET_MR_ALLMULTI;
   if (setsockopt(interface->multicast_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all) != 0) {
     return ErrnoStatus(errno, absl::StrCat("all multicast on '", name, "'"));
@@ -77,6 +77,24 @@ absl::StatusOr<std::unique_ptr<KernelInterface>> KernelInterface::Open(absl::str
 KernelInterface::~KernelInterface() {
   if (multicast_ >= 0) close(multicast_);
   if (control_ >= 0) close(control_);
+}
+
+absl::StatusOr<MacAddress> KernelInterface::Mac() const {
+  ifreq request = Request(name_);
+  if (ioctl(control_, SIOCGIFHWADDR, &request) != 0) return ErrnoStatus(errno, absl::StrCat("MAC of '", name_, "'"));
+  MacAddress mac;
+  std::memcpy(mac.bytes.data(), request.ifr_hwaddr.sa_data, mac.bytes.size());
+  return mac;
+}
+
+absl::Status KernelInterface::SetMac(const MacAddress& mac) {
+  ifreq request = Request(name_);
+  request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+  std::memcpy(request.ifr_hwaddr.sa_data, mac.bytes.data(), mac.bytes.size());
+  if (ioctl(control_, SIOCSIFHWADDR, &request) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("MAC ", mac.ToString(), " on '", name_, "'"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint32_t> KernelInterface::Mtu() const {

@@ -1,4 +1,4 @@
-// A network interface of the kernel that Sluice forwards on through packet sockets ("iface:eth1").
+// A network interface of the kernel that Sluice forwards on through packet sockets ("iface:eth1", packet_socket.h).
 //
 // Why: a packet socket sees what the kernel makes of the wire, not the wire. To be a port, an interface must be up,
 // must not glue received TCP segments together into packets larger than its MTU (GRO, LRO), and must let multicast in
@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "dataplane/base/address.h"
 
 namespace sluice {
 
@@ -32,6 +33,10 @@ class KernelInterface {
   KernelInterface& operator=(const KernelInterface&) = delete;
 
   const std::string& name() const { return name_; }
+  int index() const { return index_; }
+  absl::StatusOr<MacAddress> Mac() const;
+  // INVALID_ARGUMENT: the driver cannot; PERMISSION_DENIED (CAP_NET_ADMIN).
+  absl::Status SetMac(const MacAddress& mac);
   absl::StatusOr<uint32_t> Mtu() const;
   // INVALID_ARGUMENT: the driver cannot; PERMISSION_DENIED (CAP_NET_ADMIN).
   absl::Status SetMtu(uint32_t mtu);
@@ -50,6 +55,7 @@ class KernelInterface {
   explicit KernelInterface(std::string name) : name_(std::move(name)) {}
 
   std::string name_;
+  int index_ = 0;
   int control_ = -1;    // for ioctl
   int multicast_ = -1;  // a packet socket that holds the membership
 };

@@ -164,6 +164,29 @@ TEST(PortSet, AWorkerThatHangsKeepsADeviceOpenUntilItComesBack) {
   EXPECT_FALSE(rte_eth_dev_is_valid_port(*id));
 }
 
+TEST(PortSet, AnMtuThatNeedsAStopIsSetUnderWorkers) {
+  const size_t complaints = LoggedComplaints().size();
+  Arena arena;
+  Publisher publisher(MakeEmptySnapshot(arena));
+  PlanBoard board(2);
+  PortSet ports(board, publisher);
+  {
+    Workers workers(board, publisher);
+    const absl::StatusOr<uint16_t> id =
+        ports.Add({.name = "p0", .devargs = "net_null0", .rx_queues = 2, .tx_queues = 1});
+    ASSERT_TRUE(id.ok()) << id.status();
+    for (const uint32_t mtu : {9000u, 1500u, 16000u}) {
+      ASSERT_TRUE(ports.SetMtu(*id, mtu).ok());
+      ports.ForEach([&](const Port& port) { EXPECT_EQ(port.mtu(), mtu); });
+      EXPECT_TRUE(board.Load(0)->tx[*id].present()) << "given back to the workers";
+      EXPECT_GE(rte_pktmbuf_data_room_size(board.Load(0)->pool), mtu + 14 + RTE_PKTMBUF_HEADROOM);
+    }
+    EXPECT_EQ(ports.SetMtu(*id, 67).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(workers.collisions(), 0u);
+  }
+  EXPECT_EQ(LoggedComplaints().size(), complaints);
+}
+
 TEST(PortSet, AFailedAddLeavesPlansAsTheyWere) {
   Arena arena;
   Publisher publisher(MakeEmptySnapshot(arena));
