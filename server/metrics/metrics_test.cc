@@ -1,117 +1,166 @@
 #include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <prometheus/metric_family.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
+#include <fstream>
 #include <set>
-#include <sstream>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
-#include "prometheus/text_serializer.h"
-#include "server/metrics/exposer.h"
-#include "server/metrics/families.h"
-#include "server/metrics/instruments.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/runtime.h"
+#include "server/metrics/collector.h"
+#include "server/metrics/server.h"
 
 namespace sluice::metrics {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-Facts Example() {
-  Facts f;
-  f.version = "0.1.0";
-  f.generation = 7;
-  f.epoch = 9;
-  f.ports.push_back({.name = "up \"quoted\"", .driver = "net_null", .up = true, .rx_packets = 5});
-  f.lanes.push_back({.cpu = "1", .received = 10, .transmitted = 8});
-  f.lanes.back().drops[static_cast<size_t>(DropReason::kBlackhole)] = 2;
-  f.lanes.push_back({.cpu = "slow"});
-  f.tables.push_back({.table = "main", .family = "ipv4", .entries = 3, .memory_bytes = 4096});
-  f.pools.push_back({.pool = "p0", .available = 100, .capacity = 128});
-  f.neighbors.push_back({.state = "REACHABLE", .entries = 1});
-  f.nexthops.push_back({.link = "p0", .gateway = "10.0.0.2", .packets = 4, .bytes = 400});
-  return f;
-}
-
-std::string Text(const Facts& facts) {
-  std::ostringstream out;
-  Instruments instruments;
-  instruments.Applied("ok");
-  instruments.Stage(Instruments::kBuild, 1e-4);
-  std::vector<prometheus::MetricFamily> families = FamiliesOf(facts);
-  for (prometheus::MetricFamily& f : instruments.Collect()) families.push_back(std::move(f));
-  prometheus::TextSerializer().Serialize(out, families);
-  return out.str();
-}
-
-TEST(Families, CarryTheNumbersOfTheFacts) {
-  const std::string text = Text(Example());
-  EXPECT_THAT(text, HasSubstr("sluice_worker_receive_packets_total{cpu=\"1\"} 10\n"));
-  EXPECT_THAT(text, HasSubstr("sluice_drops_total{reason=\"blackhole\",cpu=\"1\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("sluice_config_generation 7\n"));
-  EXPECT_THAT(text, HasSubstr("sluice_config_apply_total{result=\"ok\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("sluice_nexthop_packets_total{link=\"p0\",gateway=\"10.0.0.2\"} 4\n"));
-}
-
-TEST(Families, ExportEveryDropReasonFromTheStart) {
-  const std::string text = Text(Example());
-  for (absl::string_view name : kDropReasonNames) {
-    EXPECT_THAT(text, HasSubstr(absl::StrCat("sluice_drops_total{reason=\"", name, "\",cpu=\"slow\"} 0\n")));
+// An engine without a store needs no codec.
+class NoCodec final : public engine::Codec {
+ public:
+  void EncodeOperation(const config::Operation&, std::string*) const override {}
+  absl::Status DecodeOperations(absl::string_view,
+                                absl::FunctionRef<absl::Status(config::Operation&&)>) const override {
+    return absl::UnimplementedError("no store");
   }
-}
+  void EncodeObject(const config::Object&, std::string*) const override {}
+  absl::Status DecodeObjects(absl::string_view, absl::FunctionRef<absl::Status(config::Object&&)>) const override {
+    return absl::UnimplementedError("no store");
+  }
+};
 
-TEST(Families, KeepEachNameOnce) {
+class MetricsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    engine::EngineOptions options;
+    options.runtime.worker_cpus = {-1};
+    options.ports = {{"up0", "net_null0"}};
+    auto engine = engine::Engine::Start(std::move(options), codec_);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    engine_ = *std::move(engine);
+    auto server = MetricsServer::Start("127.0.0.1:0", std::make_shared<Collector>(*engine_));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // One HTTP exchange, as it goes over the wire.
+  std::string Http(const std::string& request) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+    std::string answer;
+    char buffer[65536];
+    for (ssize_t n; (n = recv(fd, buffer, sizeof buffer, 0)) > 0;) answer.append(buffer, static_cast<size_t>(n));
+    close(fd);
+    return answer;
+  }
+
+  NoCodec codec_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<MetricsServer> server_;
+};
+
+TEST_F(MetricsTest, EveryFamilyIsThereFromTheStart) {
   std::set<std::string> names;
-  for (const prometheus::MetricFamily& f : FamiliesOf(Example())) EXPECT_TRUE(names.insert(f.name).second) << f.name;
-}
-
-TEST(Families, PassPromtool) {
-  const std::string path = testing::TempDir() + "/sluice_metrics.txt";
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  const std::string text = Text(Example());
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fclose(file);
-  EXPECT_EQ(std::system(("promtool check metrics <" + path).c_str()), 0);
-}
-
-std::string Get(int port, const std::string& request) {
-  const int s = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in a = {};
-  a.sin_family = AF_INET;
-  a.sin_port = htons(static_cast<uint16_t>(port));
-  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  if (connect(s, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 && write(s, request.data(), request.size()) > 0) {
-    char buffer[4096];
-    for (ssize_t n; (n = read(s, buffer, sizeof buffer)) > 0;) answer.append(buffer, static_cast<size_t>(n));
+  for (const auto& family : Collector(*engine_).Collect()) {
+    EXPECT_THAT(family.name, StartsWith("sluice_"));
+    EXPECT_FALSE(family.help.empty()) << family.name;
+    EXPECT_FALSE(family.metric.empty()) << family.name;
+    EXPECT_TRUE(names.insert(family.name).second) << family.name;
   }
-  close(s);
-  return answer;
-}
-
-TEST(Exposer, ServesMetricsAndNothingElse) {
-  auto exposer = Exposer::Start("127.0.0.1:0", [] { return FamiliesOf(Example()); });
-  ASSERT_TRUE(exposer.ok()) << exposer.status();
-  const int port = (*exposer)->port();
-  EXPECT_THAT(Get(port, "GET /metrics HTTP/1.0\r\n\r\n"), HasSubstr("sluice_build_info"));
-  EXPECT_THAT(Get(port, "HEAD /metrics HTTP/1.0\r\n\r\n"), Not(HasSubstr("sluice_build_info")));
-  EXPECT_THAT(Get(port, "POST /metrics HTTP/1.0\r\nContent-Length: 0\r\n\r\n"), HasSubstr("405"));
-  EXPECT_THAT(Get(port, "GET /other HTTP/1.0\r\n\r\n"), HasSubstr("404"));
-  EXPECT_THAT(Get(port, "GET / HTTP/1.0\r\n\r\n"), HasSubstr("200"));
-}
-
-TEST(Exposer, RefusesAnAddressThatIsTakenOrMalformed) {
-  auto first = Exposer::Start("127.0.0.1:0", [] { return FamiliesOf({}); });
-  ASSERT_TRUE(first.ok());
-  auto second = Exposer::Start(absl::StrCat("127.0.0.1:", (*first)->port()), [] { return FamiliesOf({}); });
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
-  for (const char* bad : {"", "nine", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999"}) {
-    EXPECT_EQ(Exposer::Start(bad, {}).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  for (const char* name : {"sluice_build_info",
+                           "sluice_port_receive_packets_total",
+                           "sluice_port_receive_bytes_total",
+                           "sluice_port_receive_errors_total",
+                           "sluice_port_receive_drops_total",
+                           "sluice_port_transmit_packets_total",
+                           "sluice_port_transmit_bytes_total",
+                           "sluice_port_transmit_errors_total",
+                           "sluice_port_transmit_drops_total",
+                           "sluice_port_up",
+                           "sluice_port_info",
+                           "sluice_worker_busy_seconds_total",
+                           "sluice_worker_idle_seconds_total",
+                           "sluice_worker_receive_packets_total",
+                           "sluice_worker_generated_packets_total",
+                           "sluice_worker_transmit_packets_total",
+                           "sluice_worker_delivered_packets_total",
+                           "sluice_worker_absorbed_packets_total",
+                           "sluice_worker_handed_over_packets_total",
+                           "sluice_worker_held_packets",
+                           "sluice_drops_total",
+                           "sluice_route_hint_hits_total",
+                           "sluice_route_hint_misses_total",
+                           "sluice_fib_entries",
+                           "sluice_fib_memory_bytes",
+                           "sluice_mempool_available_buffers",
+                           "sluice_mempool_capacity_buffers",
+                           "sluice_config_generation",
+                           "sluice_config_epoch",
+                           "sluice_config_apply_total",
+                           "sluice_config_apply_seconds",
+                           "sluice_rcu_pending_reclaim_objects",
+                           "sluice_neighbor_entries",
+                           "sluice_metrics_series_dropped_total"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
   }
+}
+
+TEST_F(MetricsTest, EveryDropReasonHasASeriesForEveryThread) {
+  for (const auto& family : Collector(*engine_).Collect()) {
+    if (family.name != "sluice_drops_total") continue;
+    EXPECT_EQ(family.metric.size(), kDropReasons * 2);  // one worker, and the slow path
+  }
+}
+
+TEST_F(MetricsTest, ACommitMovesTheGenerationAndItsHistogram) {
+  config::Operation op;
+  op.verb = config::Verb::kAdd;
+  config::Address address;
+  address.link = "up0";
+  address.address = *IpAddress::Parse("10.0.0.1");
+  address.prefix_length = 24;
+  op.target = config::Object{.value = address};
+  ASSERT_TRUE(engine_->CommitAndWait({}, {op}).status.ok());
+  const std::string text = server_->Scrape();
+  EXPECT_THAT(text, HasSubstr("sluice_config_generation 2\n"));
+  EXPECT_THAT(text, HasSubstr("sluice_config_apply_total{result=\"committed\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("sluice_config_apply_seconds_count{stage=\"visible\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("sluice_fib_entries{table=\"254\",family=\"ipv4\"} 1\n"));
+}
+
+TEST_F(MetricsTest, PromtoolFindsNothing) {
+  if (std::system("promtool --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no promtool here";
+  const std::string file = testing::TempDir() + "/sluice-metrics.txt";
+  std::ofstream(file) << server_->Scrape();
+  EXPECT_EQ(std::system(absl::StrCat("promtool check metrics < ", file, " 1>&2").c_str()), 0);
+  std::remove(file.c_str());
+}
+
+TEST_F(MetricsTest, TheListenerServesMetricsAndNothingElse) {
+  const std::string metrics = Http("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(metrics, StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(metrics, HasSubstr("\nsluice_build_info{version="));
+  EXPECT_THAT(Http("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), HasSubstr("/metrics"));
+  EXPECT_THAT(Http("GET /etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Http("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), StartsWith("HTTP/1.1 405"));
+}
+
+TEST_F(MetricsTest, AnAddressThatIsTakenIsNamed) {
+  const std::string address = absl::StrCat("127.0.0.1:", server_->port());
+  const auto second = MetricsServer::Start(address, std::make_shared<Collector>(*engine_));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
 }
 
 }  // namespace
