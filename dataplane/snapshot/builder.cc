@@ -29,6 +29,26 @@ absl::Status Change(Edit& edit, CowHash<uint32_t, TrieType>* tables, uint32_t ta
   return trie.empty() ? tables->Erase(edit, table) : tables->Set(edit, table, trie);
 }
 
+// Keeps a filter a superset of the local table: a new prefix is added, a removed one makes it stale.
+template <class TrieType>
+void NoteLocal(const IpPrefix& prefix, uint32_t leaf, LocalFilter* filter, bool* stale) {
+  if (leaf == 0) {
+    *stale = true;
+  } else {
+    filter->Add(TrieType::Prefix::Of(prefix).key, prefix.length, TrieType::kMaxLength);
+  }
+}
+
+template <class TrieType>
+void Refilter(const char* base, const CowHash<uint32_t, TrieType>& tables, LocalFilter* filter) {
+  *filter = {};
+  const TrieType* local = tables.Find(base, kTableLocal);
+  if (local == nullptr) return;
+  local->ForEach(base, [&](const typename TrieType::Prefix& prefix, Leaf) {
+    filter->Add(prefix.key, prefix.length, TrieType::kMaxLength);
+  });
+}
+
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(Arena& arena, const Snapshot& base) : next_(base), edit_(arena) {}
@@ -74,6 +94,13 @@ absl::Status SnapshotBuilder::RemoveNexthop(NexthopIndex index) {
 }
 
 absl::Status SnapshotBuilder::SetRoute(uint32_t table, const IpPrefix& prefix, uint32_t leaf) {
+  if (table == kTableLocal) {
+    if (prefix.family() == Family::kIpv4) {
+      NoteLocal<Trie4>(prefix, leaf, &next_.local4, &stale_filter4_);
+    } else {
+      NoteLocal<Trie6>(prefix, leaf, &next_.local6, &stale_filter6_);
+    }
+  }
   return prefix.family() == Family::kIpv4 ? Change(edit_, &next_.tables4, table, prefix, leaf)
                                           : Change(edit_, &next_.tables6, table, prefix, leaf);
 }
@@ -83,6 +110,9 @@ absl::Status SnapshotBuilder::RemoveRoute(uint32_t table, const IpPrefix& prefix
 void SnapshotBuilder::ComputePlans() {
   Plan(next_.base, next_.tables4, &next_.plan4);
   Plan(next_.base, next_.tables6, &next_.plan6);
+  if (stale_filter4_) Refilter(next_.base, next_.tables4, &next_.local4);
+  if (stale_filter6_) Refilter(next_.base, next_.tables6, &next_.local6);
+  stale_filter4_ = stale_filter6_ = false;
 }
 
 SnapshotBuilder::Built SnapshotBuilder::Finish(uint64_t epoch, uint64_t generation) {

@@ -60,6 +60,9 @@ class SnapshotBuilder {
 
   Snapshot next_;
   Edit edit_;
+  // Local routes were removed: the filter may say yes too often.
+  bool stale_filter4_ = false;
+  bool stale_filter6_ = false;
   bool done_ = false;
 };
 

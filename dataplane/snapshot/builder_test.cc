@@ -137,5 +137,44 @@ TEST(SnapshotBuilder, AFailureAtAnyAllocationLeavesNoTrace) {
   EXPECT_GT(n, 5u);
 }
 
+TEST(SnapshotBuilder, TheLocalFilterKnowsEveryLocalAddressAndForgetsRemovedOnes) {
+  Arena arena;
+  std::unique_ptr<Snapshot> s = MakeEmptySnapshot(arena);
+  const auto change = [&](auto f) {
+    SnapshotBuilder b(arena, *s);
+    f(b);
+    auto built = b.Finish(s->epoch + 1, 1);
+    s = std::move(built.snapshot);
+  };
+  EXPECT_FALSE(s->local4.MayHave(A4("10.0.0.1").ToHost()));
+  for (int i = 1; i < 40; ++i) {
+    const Ipv4Address a = Ipv4Address::FromHost(0x0a000000u + static_cast<uint32_t>(i) * 7919);
+    const Ipv6Address a6 = Ipv6Address::FromHost(0x20010db800000000ull, static_cast<uint64_t>(i) * 7919);
+    change([&](SnapshotBuilder& b) {
+      ASSERT_TRUE(b.SetRoute(kTableLocal, IpPrefix::Host(a), 20).ok());
+      ASSERT_TRUE(b.SetRoute(kTableLocal, IpPrefix::Host(a6), 20).ok());
+      ASSERT_TRUE(b.SetRoute(kTableMain, P("0.0.0.0/0"), 21).ok());
+    });
+    for (int j = 1; j <= i; ++j) {
+      EXPECT_TRUE(s->local4.MayHave(0x0a000000u + static_cast<uint32_t>(j) * 7919));
+      EXPECT_TRUE(s->local6.MayHave(Ipv6Key{0x20010db800000000ull, static_cast<uint64_t>(j) * 7919}));
+    }
+  }
+  uint32_t yes = 0;
+  for (uint32_t i = 0; i < 100000; ++i) yes += s->local4.MayHave(i * 40503u);
+  EXPECT_LT(yes, 4000u) << "40 addresses in 2,048 bits: some 2 % by chance";
+  change([&](SnapshotBuilder& b) { ASSERT_TRUE(b.SetRoute(kTableLocal, P("99.0.0.0/8"), 20).ok()); });
+  EXPECT_TRUE(s->local4.MayHave(A4("99.1.2.3").ToHost()));
+  change([&](SnapshotBuilder& b) {
+    ASSERT_TRUE(b.RemoveRoute(kTableLocal, P("99.0.0.0/8")).ok());
+    for (int i = 1; i < 40; ++i) {
+      ASSERT_TRUE(b.RemoveRoute(kTableLocal,
+                                IpPrefix::Host(Ipv4Address::FromHost(0x0a000000u + static_cast<uint32_t>(i) * 7919)))
+                      .ok());
+    }
+  });
+  for (uint32_t i = 0; i < 100000; ++i) EXPECT_FALSE(s->local4.MayHave(i * 40503u));
+}
+
 }  // namespace
 }  // namespace sluice

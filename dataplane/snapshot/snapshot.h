@@ -39,6 +39,32 @@ struct LookupPlan {
   Step steps[kMax];
 };
 
+// Which addresses may be in the local table: nearly every packet is asked twice (destination, source), and nearly
+// always the answer is no. A Bloom filter with one hash: no false negatives; a prefix shorter than a host's makes it
+// answer yes for everything. Kept by the builder.
+struct LocalFilter {
+  static constexpr int kBits = 11;
+  uint64_t words[(1 << kBits) / 64] = {};
+
+  [[gnu::always_inline]] static uint32_t Hash(uint32_t key) { return (key * 0x9e3779b1u) >> (32 - kBits); }
+  [[gnu::always_inline]] static uint32_t Hash(const Ipv6Key& key) {
+    return static_cast<uint32_t>(((key.high ^ key.low * 0xd6e8feb86659fd93ull) * 0x9e3779b97f4a7c15ull) >>
+                                 (64 - kBits));
+  }
+  template <class Key>
+  [[gnu::always_inline]] bool MayHave(const Key& key) const {
+    const uint32_t h = Hash(key);
+    return words[h / 64] >> (h % 64) & 1;
+  }
+  template <class Key>
+  void Add(const Key& key, int length, int host_length) {
+    const uint32_t h = Hash(key);
+    words[h / 64] |= uint64_t{1} << (h % 64);
+    if (length == host_length) return;
+    for (uint64_t& w : words) w = ~uint64_t{0};
+  }
+};
+
 struct Snapshot {
   uint64_t epoch = 0;       // moves with every publication
   uint64_t generation = 0;  // moves with every commit
@@ -46,6 +72,8 @@ struct Snapshot {
 
   LookupPlan<Trie4> plan4;
   LookupPlan<Trie6> plan6;
+  LocalFilter local4;  // of table kTableLocal
+  LocalFilter local6;
 
   CowVector<LinkEntry> links;               // by LinkIndex
   CowVector<LinkAddresses> link_addresses;  // by LinkIndex
