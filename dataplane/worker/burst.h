@@ -46,6 +46,7 @@ struct V4 {
   [[gnu::always_inline]] static uint8_t HopLimit(const uint8_t* l3) { return l3[8]; }
   [[gnu::always_inline]] static void Decrement(uint8_t* l3) { DecrementTtl(l3); }
   [[gnu::always_inline]] static const LookupPlan<Trie4>& Plan(const Snapshot& s) { return s.plan4; }
+  [[gnu::always_inline]] static const LocalFilter& Filter(const Snapshot& s) { return s.local4; }
 };
 
 struct V6 {
@@ -69,6 +70,7 @@ struct V6 {
   [[gnu::always_inline]] static uint8_t HopLimit(const uint8_t* l3) { return l3[7]; }
   [[gnu::always_inline]] static void Decrement(uint8_t* l3) { DecrementHopLimit(l3); }
   [[gnu::always_inline]] static const LookupPlan<Trie6>& Plan(const Snapshot& s) { return s.plan6; }
+  [[gnu::always_inline]] static const LocalFilter& Filter(const Snapshot& s) { return s.local6; }
 };
 
 template <class F>
@@ -79,6 +81,7 @@ struct Burst {
   static constexpr uint8_t kLimitedBroadcast = 4;  // IPv4 destination 255.255.255.255
   static constexpr uint8_t kLinkLocal = 8;         // IPv6 source or destination
   static constexpr uint8_t kOwnSource = 16;        // IPv4 source is an address of ours
+  static constexpr uint8_t kNotForwarding = 32;    // the link does not forward this family
 
   uint32_t count = 0;
   // From parse on.
@@ -95,7 +98,8 @@ struct Burst {
   // From resolving on: all that is left is forwarded.
   const LinkEntry* out[kBurst];
   uint64_t adjacency[kBurst];  // Adjacency::bits()
-  uint32_t fragment[kBurst];   // 0: goes as it is; else the MTU that it is cut to
+  uint64_t fragments = 0;      // bit i: packet i is cut to fragment[i], an MTU
+  uint32_t fragment[kBurst];
 };
 
 }  // namespace sluice

@@ -165,7 +165,7 @@ void Ledger(benchmark::State& state, bool v4, const PipelineLevel* level) {
     level->entries->process_ledger(bench.context(), snapshot, bench.in(), packets, kBurstSize);
   }
   const double count = static_cast<double>(state.iterations()) * kBurstSize;
-  const char* names[kStages] = {"1parse", "2route", "3resolve", "4rewrite", "5transmit"};
+  const char* names[kStages] = {"1parse", "2route", "3resolve", "4output", "5transmit"};
   for (size_t i = 0; i < kStages; ++i) {
     state.counters[names[i]] = static_cast<double>(bench.context().cycles(static_cast<Stage>(i))) / count;
   }

@@ -1,7 +1,10 @@
 // The stages of the pipeline, in order. Templates over a context (WorkerContext, or the one of observe/ that writes
 // down), each a loop over a Burst:
 //
-//   rx -> parse -> [tc ingress] -> route ([rules]) -> resolve -> [tunnels] -> rewrite -> [tc egress] -> tx
+//   rx -> parse -> route -> resolve -> output -> tx
+//
+// Where what is to come has its place: tc ingress after parse, rules in route, tunnels after resolve (an outer key goes
+// through route again), tc egress in output.
 //
 // Include it only where a translation unit instantiates the pipeline: everything lies in an inline namespace named
 // after SLUICE_PIPELINE_NAMESPACE, since the same source is compiled for several instruction sets.
@@ -30,10 +33,8 @@ template <class F, class Context>
   pass.context.Mark(Stage::kRoute);
   ResolveStage<F>(pass, b);
   pass.context.Mark(Stage::kResolve);
-  RewriteStage<F>(pass, b);
-  pass.context.Mark(Stage::kRewrite);
-  TransmitStage<F>(pass, b);
-  pass.context.Mark(Stage::kTransmit);
+  OutputStage<F>(pass, b);
+  pass.context.Mark(Stage::kOutput);
 }
 
 // Takes `count` (<= kBurst) frames that arrived on link `in` through every stage. Afterwards each has been counted

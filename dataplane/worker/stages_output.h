@@ -1,4 +1,4 @@
-// Stages 4 and 5: one hop less, a new Ethernet header, and out, whole or in fragments. Part of stages.h.
+// Stage 4: one hop less, a new Ethernet header, and into line for the device, whole or in fragments. Part of stages.h.
 //
 // Fragments are made here, where the packet stands in line, so that they leave in its place and no packet of its flow
 // overtakes another. Fragments beyond the first count as generated.
@@ -52,22 +52,17 @@ template <class Context>
 }
 
 template <class F, class Context>
-[[gnu::always_inline]] inline void RewriteStage(Pass<Context>& pass, Burst<F>* b) {
+[[gnu::always_inline]] inline void OutputStage(Pass<Context>& pass, Burst<F>* b) {
   for (uint32_t i = 0; i < b->count; ++i) {
     uint8_t* l3 = b->l3[i];
+    const LinkEntry& out = *b->out[i];
     F::Decrement(l3);
-    WriteEthernetHeader(l3 - EthernetHeader::kSize, Adjacency(b->adjacency[i]).mac(), b->out[i]->mac, F::kEtherType);
+    WriteEthernetHeader(l3 - EthernetHeader::kSize, Adjacency(b->adjacency[i]).mac(), out.mac, F::kEtherType);
     if constexpr (Context::kRecording) pass.context.RecordRewrite(l3 - EthernetHeader::kSize, F::HopLimit(l3));
-  }
-}
-
-template <class F, class Context>
-[[gnu::always_inline]] inline void TransmitStage(Pass<Context>& pass, Burst<F>* b) {
-  for (uint32_t i = 0; i < b->count; ++i) {
-    if (b->fragment[i] != 0) [[unlikely]] {
-      SendFragments(pass.context, b->mbuf[i], b->l3[i], b->length[i], b->fragment[i], *b->out[i]);
+    if (b->fragments >> i & 1) [[unlikely]] {
+      SendFragments(pass.context, b->mbuf[i], l3, b->length[i], b->fragment[i], out);
     } else {
-      pass.context.Send(b->mbuf[i], *b->out[i]);
+      pass.context.Send(b->mbuf[i], out);
     }
   }
 }

@@ -146,6 +146,8 @@ template <class Context>
   for (uint32_t i = 0; i < count && i < kAhead; ++i) rte_prefetch0(rte_pktmbuf_mtod(packets[i], void*));
   const uint64_t own_mac = in.mac.ToBits();
   const bool speaks6 = in.flags & LinkEntry::kIpv6;
+  const uint8_t odd4 = in.flags & LinkEntry::kForward4 ? 0 : Burst<V4>::kNotForwarding;
+  const uint8_t odd6 = in.flags & LinkEntry::kForward6 ? 0 : Burst<V6>::kNotForwarding;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < count; ++i) {
     if (i + kAhead < count) rte_prefetch0(rte_pktmbuf_mtod(packets[i + kAhead], void*));
@@ -159,20 +161,20 @@ template <class Context>
     uint64_t destination;
     std::memcpy(&destination, frame, 8);
     destination &= 0xffffffffffffull;
-    uint8_t unusual = 0;
+    uint8_t group = 0;
     if (destination != own_mac) [[unlikely]] {
       if (!(destination & 1)) {
         context.Drop(m, DropReason::kNotForUs);
         continue;
       }
-      unusual = Burst<V4>::kLinkGroup;
+      group = Burst<V4>::kLinkGroup;
     }
     for (;;) {
       const be16 type = HeaderAt<EthernetHeader>(frame)->type;
       if (type == kEtherTypeIpv4) {
-        ParseIp(pass, m, frame + EthernetHeader::kSize, unusual, in, v4);
+        ParseIp(pass, m, frame + EthernetHeader::kSize, group | odd4, in, v4);
       } else if (type == kEtherTypeIpv6 && speaks6) {
-        ParseIp(pass, m, frame + EthernetHeader::kSize, unusual, in, v6);
+        ParseIp(pass, m, frame + EthernetHeader::kSize, group | odd6, in, v6);
       } else if (uint8_t* untagged = RemovePriorityTag(m); untagged != nullptr) {
         frame = untagged;
         continue;

@@ -14,11 +14,34 @@
 namespace sluice {
 inline namespace SLUICE_PIPELINE_NAMESPACE {
 
-// The way out of one packet.
+// A nexthop with what its link says.
+struct Exit {
+  NexthopIndex index = ~NexthopIndex{0};
+  bool plain = false;  // a unicast route by a port that is up and running
+  bool on_link;
+  uint32_t mtu;  // L3 bytes
+  const Nexthop* nexthop;
+  const LinkEntry* out;
+};
+
+[[gnu::noinline]] inline void FindExit(const Snapshot& s, NexthopIndex index, Exit* exit) {
+  constexpr uint8_t kUp = LinkEntry::kUp | LinkEntry::kRunning;
+  const Nexthop& nexthop = s.nexthop(index);
+  const LinkEntry& out = s.link(nexthop.link);
+  exit->index = index;
+  exit->plain = nexthop.type == RouteType::kUnicast && (out.flags & kUp) == kUp && out.kind == LinkKind::kPort &&
+                out.port < kMaxPorts;
+  exit->on_link = nexthop.on_link();
+  exit->mtu = nexthop.mtu != 0 && nexthop.mtu < out.mtu ? nexthop.mtu : out.mtu;
+  exit->nexthop = &nexthop;
+  exit->out = &out;
+}
+
+// The way out of one packet: its exit and its neighbour, read once.
 struct Way {
   const Nexthop* nexthop;
   const LinkEntry* out;
-  uint32_t mtu;  // L3 bytes
+  uint32_t mtu;
   AdjacencyIndex index;
   Adjacency adjacency;
 };
@@ -78,7 +101,7 @@ template <class F, class Context>
     }
   }
   if (nexthop.type == RouteType::kLocal) return deliver();
-  if (!(in.flags & F::kForwards)) return drop(DropReason::kForwardingOff);
+  if (unusual & Burst<F>::kNotForwarding) return drop(DropReason::kForwardingOff);
   if (unusual & Burst<F>::kLinkGroup) return drop(DropReason::kBroadcastNotForwarded);
   return false;
 }
@@ -162,46 +185,63 @@ template <class F, class Context>
     return false;
   }
   if (way.adjacency.wants_report()) ReportUse(context, way.index);
-  b->fragment[i] = fragment;
+  if (fragment != 0) {
+    b->fragments |= uint64_t{1} << i;
+    b->fragment[i] = fragment;
+  }
   return true;
 }
 
-template <class F, class Context>
-[[gnu::always_inline]] inline void ResolveStage(Pass<Context>& pass, Burst<F>* b) {
-  const Snapshot& s = pass.snapshot;
-  const AdjacencyTable& adjacencies = pass.context.adjacencies();
-  constexpr uint8_t kOutUp = LinkEntry::kUp | LinkEntry::kRunning;
+// Moves those that go on to the front.
+template <class F>
+[[gnu::noinline]] void Compact(Burst<F>* b, uint64_t leaving) {
   uint32_t kept = 0;
+  uint64_t fragments = 0;
   for (uint32_t i = 0; i < b->count; ++i) {
-    Way way;
-    way.nexthop = &s.nexthop(b->nexthop[i]);
-    const Nexthop& nexthop = *way.nexthop;
-    way.out = &s.link(nexthop.link);
-    const LinkEntry& out = *way.out;
-    way.mtu = nexthop.mtu != 0 && nexthop.mtu < out.mtu ? nexthop.mtu : out.mtu;
-    way.index = nexthop.on_link() ? adjacencies.Find(nexthop.link, F::AddressOf(b->destination[i])) : nexthop.adjacency;
-    way.adjacency = adjacencies.Read(way.index);
-    const uint64_t cell = way.adjacency.bits();
-    b->fragment[i] = 0;
-    const bool plain = (nexthop.type == RouteType::kUnicast) & (b->unusual[i] == 0) &
-                       ((b->in[i]->flags & F::kForwards) != 0) & ((out.flags & kOutUp) == kOutUp) &
-                       (out.kind == LinkKind::kPort) & (out.port < kMaxPorts) & (b->length[i] <= way.mtu) &
-                       (F::HopLimit(b->l3[i]) > 1) &
-                       ((cell & (Adjacency::kUsable | Adjacency::kReport)) == Adjacency::kUsable);
-    if (Context::kRecording || !plain) [[unlikely]] {
-      if (!ResolveCarefully<F>(pass, b, i, way)) continue;
-    }
-    pass.context.Count(nexthop.cell, 1, b->length[i]);
+    if (leaving >> i & 1) continue;
     b->mbuf[kept] = b->mbuf[i];
     b->l3[kept] = b->l3[i];
     b->length[kept] = b->length[i];
     b->in[kept] = b->in[i];
-    b->out[kept] = way.out;
-    b->adjacency[kept] = cell;
+    b->out[kept] = b->out[i];
+    b->adjacency[kept] = b->adjacency[i];
     b->fragment[kept] = b->fragment[i];
+    fragments |= (b->fragments >> i & 1) << kept;
     ++kept;
   }
   b->count = kept;
+  b->fragments = fragments;
+}
+
+template <class F, class Context>
+[[gnu::always_inline]] inline void ResolveStage(Pass<Context>& pass, Burst<F>* b) {
+  const AdjacencyTable& adjacencies = pass.context.adjacencies();
+  // Few nexthops carry most packets of a burst: each is looked up once.
+  constexpr uint32_t kExits = 16;
+  Exit exits[kExits];
+  uint64_t leaving = 0;
+  for (uint32_t i = 0; i < b->count; ++i) {
+    const NexthopIndex index = b->nexthop[i];
+    Exit& exit = exits[index % kExits];
+    if (exit.index != index) [[unlikely]]
+      FindExit(pass.snapshot, index, &exit);
+    const AdjacencyIndex neighbor =
+        exit.on_link ? adjacencies.Find(exit.out->index, F::AddressOf(b->destination[i])) : exit.nexthop->adjacency;
+    const Adjacency adjacency = adjacencies.Read(neighbor);
+    const bool plain = exit.plain & (b->unusual[i] == 0) & (b->length[i] <= exit.mtu) & (F::HopLimit(b->l3[i]) > 1) &
+                       ((adjacency.bits() & (Adjacency::kUsable | Adjacency::kReport)) == Adjacency::kUsable);
+    if (Context::kRecording || !plain) [[unlikely]] {
+      if (!ResolveCarefully<F>(pass, b, i, {exit.nexthop, exit.out, exit.mtu, neighbor, adjacency})) {
+        leaving |= uint64_t{1} << i;
+        continue;
+      }
+    }
+    pass.context.Count(exit.nexthop->cell, 1, b->length[i]);
+    b->out[i] = exit.out;
+    b->adjacency[i] = adjacency.bits();
+  }
+  if (leaving != 0) [[unlikely]]
+    Compact(b, leaving);
 }
 
 }  // namespace SLUICE_PIPELINE_NAMESPACE

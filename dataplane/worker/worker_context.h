@@ -33,7 +33,7 @@ struct rte_ring;
 namespace sluice {
 
 // Where the cycles of the ledger go (README.md).
-enum class Stage : uint8_t { kParse, kRoute, kResolve, kRewrite, kTransmit };
+enum class Stage : uint8_t { kParse, kRoute, kResolve, kOutput, kTransmit };
 inline constexpr size_t kStages = 5;
 
 class WorkerContext {
