@@ -206,60 +206,22 @@ template <class Key>
 inline constexpr size_t kBatch = 64;
 
 // Brings the `left` keys of a burst that have inner entries (at depth kLargeBits + kStride, where these are nodes) down
-// to their leaves, level by level. Few of IPv4: a branch for the skips among them is cheap.
-[[gnu::always_inline]] inline void StepPending(const char* base, const LargeRoot* root, const uint32_t* keys,
-                                               Leaf* leaves, uint8_t* pending, size_t left) {
-  using Ops = KeyOps<uint32_t>;
+// to their leaves, level by level, and only those that are not done. Skips are rare enough for a branch. On return the
+// holes among them are 0.
+template <class Key>
+[[gnu::always_inline]] inline void StepPending(const char* base, const Key* keys, Leaf* leaves, uint8_t* pending,
+                                               size_t left) {
   for (int depth = kLargeBits + kStride; left != 0; depth += kStride) {
     size_t more = 0;
     for (size_t k = 0; k < left; ++k) {
       const size_t i = pending[k];
       uint32_t entry = leaves[i];
       if (__builtin_expect(!(entry & kSkip), 1)) {
-        entry = Slot(View<Node>(base, entry), Ops::Six(keys[i], depth));
+        entry = Slot(View<Node>(base, entry), KeyOps<Key>::Six(keys[i], depth));
       } else {
         entry = Descend(base, entry, keys[i], depth);
       }
-      leaves[i] = Select(entry != 0, entry, root->shorts[Ops::Top(keys[i], kShortBits)]);
-      pending[more] = static_cast<uint8_t>(i);
-      more += entry >> 30 & 1;
-    }
-    left = more;
-  }
-}
-
-// Most of IPv6, and every third step is a skip: nodes and skips are stepped by the same instructions, as long as they
-// concern the first half of the address.
-[[gnu::always_inline]] inline void StepPending(const char* base, const LargeRoot* root, const Ipv6Key* keys,
-                                               Leaf* leaves, uint8_t* pending, size_t left) {
-  using Ops = KeyOps<Ipv6Key>;
-  using Skip6 = Skip<Ipv6Key>;
-  static_assert(offsetof(Skip6, value) == offsetof(Node, runs) && offsetof(Skip6, hit) == offsetof(Skip6, miss) + 4);
-  constexpr uint32_t kBefore = sizeof(Node) - sizeof(uint32_t);  // of the word before the first run
-  uint8_t depths[kBatch];
-  for (size_t k = 0; k < left; ++k) depths[pending[k]] = kLargeBits + kStride;
-  while (left != 0) {
-    size_t more = 0;
-    for (size_t k = 0; k < left; ++k) {
-      const size_t i = pending[k];
-      const uint64_t high = keys[i].high;
-      const uint32_t depth = depths[i];
-      uint32_t entry = leaves[i];
-      const char* block = base + (size_t{entry & kRefMask} << 4);
-      const uint64_t first = reinterpret_cast<const Node*>(block)->runs;
-      const uint32_t length = reinterpret_cast<const Skip6*>(block)->length;  // of a node: some entry, or its padding
-      const bool skip = entry >> 31;
-      if (__builtin_expect(Select(skip, length, depth + kStride) <= 64, 1)) {
-        const auto rank = static_cast<uint32_t>(__builtin_popcountll(first << (~(high << depth >> 58) & 63)));
-        const bool same = (high ^ first) >> ((64 - length) & 63) == 0;
-        const uint32_t word = Select(skip, offsetof(Skip6, miss) + 4 * same, kBefore + 4 * rank);
-        entry = *reinterpret_cast<const uint32_t*>(block + word);
-        depths[i] = static_cast<uint8_t>(Select(skip, length, depth + kStride));
-      } else {
-        entry = Descend(base, entry, keys[i], static_cast<int>(depth));
-      }
-      __builtin_prefetch(base + (size_t{entry & kRefMask} << 4));
-      leaves[i] = Select(entry != 0, entry, root->shorts[Ops::Top(keys[i], kShortBits)]);
+      leaves[i] = entry;
       pending[more] = static_cast<uint8_t>(i);
       more += entry >> 30 & 1;
     }
@@ -287,11 +249,14 @@ template <class Key>
   size_t left = 0;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t entry = *static_cast<const uint32_t*>(at[i]);
-    leaves[i] = Select(entry != 0, entry, root->shorts[Ops::Top(keys[i], kShortBits)]);
+    leaves[i] = entry;
     pending[left] = static_cast<uint8_t>(i);
     left += entry >> 30 & 1;
   }
-  StepPending(base, root, keys, leaves, pending, left);
+  StepPending(base, keys, leaves, pending, left);
+  for (size_t i = 0; i < count; ++i) {
+    leaves[i] = Select(leaves[i] != 0, leaves[i], root->shorts[Ops::Top(keys[i], kShortBits)]);
+  }
 }
 
 }  // namespace trie_internal
