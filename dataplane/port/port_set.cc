@@ -27,6 +27,7 @@ PortSet::~PortSet() {
     ports_.clear();
   }
   for (rte_mempool* pool : worker_pools_) PacketPools::Global().GiveBack(pool);
+  for (rte_mempool* pool : replaced_pools_) PacketPools::Global().GiveBack(pool);
 }
 
 Port* PortSet::Find(uint32_t id) const {
@@ -51,13 +52,13 @@ absl::StatusOr<uint16_t> PortSet::Add(PortOptions options) {
     absl::MutexLock ports_lock(&ports_mutex_);
     ports_.emplace(id, *std::move(opened));
   }
-  if (const absl::Status s = Replan(); !s.ok()) {
-    // No plan has seen it.
+  if (const absl::Status s = FitWorkerPools(); !s.ok()) {
     planner_.Remove(id);
     absl::MutexLock ports_lock(&ports_mutex_);
-    ports_.erase(id);
+    ports_.erase(id);  // no plan has seen it
     return s;
   }
+  Replan();
   return id;
 }
 
@@ -73,8 +74,7 @@ absl::Status PortSet::Remove(uint16_t id) {
     ports_.erase(it);
   }
   planner_.Remove(id);
-  const absl::Status planned = Replan();
-  if (!planned.ok()) return planned;
+  Replan();
   Leaving leaving{std::move(port), Grace()};
   if (WaitFor(*leaving.safe)) return absl::OkStatus();
   const std::string name = leaving.port->name();
@@ -88,7 +88,16 @@ absl::Status PortSet::SetMtu(uint32_t id, uint32_t mtu) {
   if (port == nullptr) return NoSuchPort(id);
   const absl::Status status = port->SetMtu(mtu);
   if (!absl::IsUnavailable(status)) return status;
-  return WhileStopped(*port, [&] { return port->SetMtu(mtu); });
+  return WhileStopped(*port, [this, port, mtu]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_) {
+    const uint32_t before = port->mtu();
+    absl::Status changed = port->SetMtu(mtu);
+    if (!changed.ok()) return changed;
+    if (absl::Status s = FitWorkerPools(); !s.ok()) {
+      (void)port->SetMtu(before);
+      return s;
+    }
+    return changed;
+  });
 }
 
 absl::Status PortSet::SetMac(uint32_t id, const MacAddress& mac) {
@@ -109,7 +118,7 @@ absl::Status PortSet::WhileStopped(Port& port, const std::function<absl::Status(
   // Put back as it was: a worker that hangs may still hold the old plan.
   const QueuePlanner before = planner_;
   planner_.Remove(port.id());
-  if (const absl::Status s = Replan(); !s.ok()) return s;
+  Replan();
   const auto safe = Grace();
   absl::Status status;
   if (!WaitFor(*safe)) {
@@ -117,38 +126,41 @@ absl::Status PortSet::WhileStopped(Port& port, const std::function<absl::Status(
   } else {
     port.Stop();
     status = change();
-    if (const absl::Status s = port.Start(); !s.ok()) return s;
+    if (const absl::Status s = port.Start(); !s.ok()) return s;  // stays out of the plans
   }
   planner_ = before;
-  const absl::Status planned = Replan();
-  return status.ok() ? planned : status;
+  Replan();
+  return status;
 }
 
-// Gives workers the planner's plans, with pools whose buffers are as large as the largest port's.
-absl::Status PortSet::Replan() {
+absl::Status PortSet::FitWorkerPools() {
   uint32_t data_room = worker_data_room_;
   ForEach([&](const Port& port) { data_room = std::max(data_room, port.data_room()); });
-  std::vector<rte_mempool*> replaced;
-  if (data_room != worker_data_room_) {
-    std::vector<rte_mempool*> pools;
-    for (size_t w = 0; w < board_.workers(); ++w) {
-      absl::StatusOr<rte_mempool*> pool =
-          PacketPools::Global().Take({.buffers = kWorkerBuffers, .data_room = data_room, .socket = -1});
-      if (!pool.ok()) {
-        for (rte_mempool* taken : pools) PacketPools::Global().GiveBack(taken);
-        return pool.status();
-      }
-      pools.push_back(*pool);
+  if (data_room == worker_data_room_) return absl::OkStatus();
+  std::vector<rte_mempool*> pools;
+  for (size_t w = 0; w < board_.workers(); ++w) {
+    absl::StatusOr<rte_mempool*> pool =
+        PacketPools::Global().Take({.buffers = kWorkerBuffers, .data_room = data_room, .socket = -1});
+    if (!pool.ok()) {
+      for (rte_mempool* taken : pools) PacketPools::Global().GiveBack(taken);
+      return pool.status();
     }
-    replaced = std::exchange(worker_pools_, std::move(pools));
-    worker_data_room_ = data_room;
+    pools.push_back(*pool);
   }
+  // Until the next plans, workers use the old ones.
+  replaced_pools_.insert(replaced_pools_.end(), worker_pools_.begin(), worker_pools_.end());
+  worker_pools_ = std::move(pools);
+  worker_data_room_ = data_room;
+  return absl::OkStatus();
+}
+
+// Gives workers the planner's plans.
+void PortSet::Replan() {
   std::vector<QueuePlan> plans = planner_.Plans();
   for (size_t w = 0; w < plans.size() && w < worker_pools_.size(); ++w) plans[w].pool = worker_pools_[w];
-  publisher_.AfterGrace([old = board_.Swap(std::move(plans)), replaced = std::move(replaced)] {
+  publisher_.AfterGrace([old = board_.Swap(std::move(plans)), replaced = std::exchange(replaced_pools_, {})] {
     for (rte_mempool* pool : replaced) PacketPools::Global().GiveBack(pool);
   });
-  return absl::OkStatus();
 }
 
 std::shared_ptr<std::atomic<bool>> PortSet::Grace() {

@@ -65,7 +65,9 @@ class PortSet {
     std::shared_ptr<std::atomic<bool>> safe;
   };
 
-  absl::Status Replan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_);
+  // Pools for workers whose buffers are as large as the largest port's. RESOURCE_EXHAUSTED: they stay as they were.
+  absl::Status FitWorkerPools() ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_);
+  void Replan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_);
   std::shared_ptr<std::atomic<bool>> Grace();
   bool WaitFor(const std::atomic<bool>& safe);
   absl::Status WhileStopped(Port& port, const std::function<absl::Status()>& change)
@@ -81,7 +83,8 @@ class PortSet {
   absl::Mutex change_ ABSL_ACQUIRED_BEFORE(ports_mutex_);
   QueuePlanner planner_ ABSL_GUARDED_BY(change_);
   std::vector<Leaving> leaving_ ABSL_GUARDED_BY(change_);
-  std::vector<rte_mempool*> worker_pools_ ABSL_GUARDED_BY(change_);  // one each, or none yet
+  std::vector<rte_mempool*> worker_pools_ ABSL_GUARDED_BY(change_);    // one each, or none yet
+  std::vector<rte_mempool*> replaced_pools_ ABSL_GUARDED_BY(change_);  // to be given back with the old plans
   uint32_t worker_data_room_ ABSL_GUARDED_BY(change_) = 0;
   // Held only to look or to insert, so that readers do not wait for devices.
   mutable absl::Mutex ports_mutex_;

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   }
   sluice::EalOptions options;
   options.huge_pages = sluice::HugePages::kNever;
+  options.megabytes_without_huge_pages = 4096;  // pools are kept, and tests want many kinds
   options.log = [](absl::LogSeverity severity, absl::string_view line) {
     if (severity == absl::LogSeverity::kInfo) return;
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
