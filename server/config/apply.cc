@@ -164,9 +164,12 @@ NexthopIndex Batch::InternNexthop(const NexthopSpec& spec) {
            absl::StrCat("there are ", next_.nexthops.size(), " distinct nexthops already"));
       return 0;
     }
+    // Upwards, so that a number is not taken again at once; and round, so that the vector of slots stays short.
     index = next_.nexthop_cursor;
-    const NexthopIndex end = kFirstFreeNexthop + static_cast<NexthopIndex>(options_.limits.nexthops) * 2;
-    while (index >= end || next_.nexthops.Contains(index)) index = index >= end ? kFirstFreeNexthop : index + 1;
+    const size_t room = 4096 + 2 * next_.nexthops.size();
+    while (index >= kFirstFreeNexthop + room || next_.nexthops.Contains(index)) {
+      index = index >= kFirstFreeNexthop + room ? kFirstFreeNexthop : index + 1;
+    }
     next_.nexthop_cursor = index + 1;
     next_.nexthops.Assign(index, {spec, 0, 0});
     next_.nexthop_of.Assign(spec, index);

@@ -1,4 +1,6 @@
 // Links: the verbs.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/config/batch.h"
 #include "server/config/problem.h"
@@ -262,11 +264,17 @@ void Batch::DeleteLink(LinkIndex index, uint32_t op) {
   derive_links_[index] = op;
 }
 
+// Upwards, so that a number is not taken again soon; and round, so that vectors of links stay short.
 LinkIndex Batch::AllocateLink() {
-  for (LinkIndex tried = 0; tried < kMaxLinks; ++tried) {
-    const LinkIndex index = next_.link_cursor;
-    next_.link_cursor = index + 1 < kMaxLinks ? index + 1 : 1;
-    if (!next_.links.Contains(index) && !base_.links.Contains(index)) return index;
+  const size_t room = std::min<size_t>(kMaxLinks, 4096 + 2 * (next_.links.size() + pending_links_.size()));
+  const auto taken = [&](LinkIndex index) {
+    if (next_.links.Contains(index) || base_.links.Contains(index)) return true;
+    return std::any_of(pending_links_.begin(), pending_links_.end(), [&](const auto& p) { return p.second == index; });
+  };
+  for (size_t tried = 0; tried <= room; ++tried) {
+    if (next_.link_cursor >= room) next_.link_cursor = 1;
+    const LinkIndex index = next_.link_cursor++;
+    if (!taken(index)) return index;
   }
   return 0;
 }
@@ -278,7 +286,7 @@ LinkIndex Batch::LinkRef(const std::string& name) {
     const auto [it, added] = pending_links_.try_emplace(name, 0);
     if (added) {
       // Bounded by what could be links at all, whatever names a batch makes up.
-      it->second = pending_links_.size() + next_.links.size() < kMaxLinks - 1 ? AllocateLink() : 0;
+      it->second = pending_links_.size() <= options_.limits.links ? AllocateLink() : 0;
       if (it->second == 0) {
         pending_links_.erase(it);
         return 0;
