@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kDefaultMtu = 1500;
 constexpr uint32_t kMaxQueues = 64;
+constexpr absl::Duration kPatience = absl::Seconds(2);  // with a worker that does not let go of a queue
 
 const char* ReasonOfOpen(absl::StatusCode code) {
   switch (code) {
@@ -153,8 +154,9 @@ void Devices::Settle() {
     if (closing.empty()) return;
     SwapPlans();
   }
-  // A worker may be inside a burst of the old plan. When none can be, the port is closed, by this thread again: whoever
-  // reclaims must not wait for a device.
+  // A worker may be inside a burst of the old plan. If one hangs, the port is closed when it lets go, by this thread
+  // again: whoever reclaims must not wait for a device.
+  if (WaitForGrace()) return;
   publisher_.AfterGrace(
       [post = post_, closing = std::move(closing)]() mutable { post([closing = std::move(closing)] {}); });
 }
@@ -206,10 +208,16 @@ void Devices::Configure(const config::LinkRecord& record) {
   absl::Status status = apply();
   if (absl::IsUnavailable(status)) {
     // Only while it is stopped, and so while no worker has its queues.
-    WithdrawQueues(*port);
-    port->Stop();
-    status = apply();
-    if (auto s = port->Start(); !s.ok()) status = s;
+    {
+      absl::MutexLock lock(&mutex_);
+      planner_.Remove(port->id());
+      SwapPlans();
+    }
+    if (WaitForGrace()) {
+      port->Stop();
+      status = apply();
+      if (auto s = port->Start(); !s.ok()) status = s;
+    }
     absl::MutexLock lock(&mutex_);
     if (auto s = planner_.Add(port->id(), port->rx_queues(), port->tx_queues()); !s.ok()) status = s;
     SwapPlans();
@@ -219,18 +227,17 @@ void Devices::Configure(const config::LinkRecord& record) {
   if (it != entries_.end()) it->second.trouble = status.ok() ? "" : std::string(status.message());
 }
 
-void Devices::WithdrawQueues(const Port& port) {
-  {
-    absl::MutexLock lock(&mutex_);
-    planner_.Remove(port.id());
-    SwapPlans();
-  }
+bool Devices::WaitForGrace() {
   auto over = std::make_shared<std::atomic<bool>>(false);
   publisher_.AfterGrace([over] { over->store(true); });
+  const absl::Time deadline = absl::Now() + kPatience;
   while (!over->load()) {
     publisher_.Reclaim();
+    if (over->load()) break;
+    if (absl::Now() > deadline) return false;
     absl::SleepFor(absl::Microseconds(200));
   }
+  return true;
 }
 
 config::Problem Devices::Describe(const std::string& name, const std::string& devargs, config::DeviceFacts* facts) {

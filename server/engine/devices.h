@@ -75,8 +75,8 @@ class Devices final : public config::DeviceDirectory, public config::LinkRuntime
     bool up = false;       // that is administratively up
     int claims = 0;
   };
-  // Takes the queues from the workers, and waits until none uses them.
-  void WithdrawQueues(const Port& port);
+  // Waits until no worker can be using what was taken from the plans before. False: one does not let go.
+  bool WaitForGrace();
   // Publishes the queues as the planner has them.
   void SwapPlans() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
