@@ -96,7 +96,7 @@ class ServiceTest : public ::testing::Test {
   // A link with a null device, up, and 10.0.0.1/24 on it.
   void AddUplink() {
     const grpc::Status s =
-        Commit({"verb: VERB_ADD object { link { name: 'up0' up: true "
+        Commit({"verb: VERB_ADD object { link { name: 'up0' up: true mac: '02:00:00:00:00:01' "
                 "port { devargs: 'net_null0' } } }",
                 "verb: VERB_ADD object { address { link: 'up0' address: '10.0.0.1/24' } }"});
     ASSERT_TRUE(s.ok()) << s.error_message();
