@@ -140,7 +140,6 @@ TEST_F(MetricsTest, ACommitMovesTheGenerationAndItsHistogram) {
 }
 
 TEST_F(MetricsTest, PromtoolFindsNothing) {
-  if (std::system("promtool --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no promtool here";
   const std::string file = testing::TempDir() + "/sluice-metrics.txt";
   std::ofstream(file) << server_->Scrape();
   EXPECT_EQ(std::system(absl::StrCat("promtool check metrics < ", file, " 1>&2").c_str()), 0);
