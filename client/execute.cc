@@ -10,13 +10,26 @@
 namespace sluice::client {
 namespace {
 
+// A batch of one needs no numbers: "object.route.prefix" for "operations[0].object.route.prefix".
+Outcome WithoutIndex(Outcome outcome) {
+  for (size_t i = 0; i < outcome.violations.size(); ++i) {
+    Violation& violation = outcome.violations[i];
+    absl::string_view field = violation.field;
+    if (!absl::ConsumePrefix(&field, "operations[0]")) continue;
+    absl::ConsumePrefix(&field, ".");
+    violation.field = std::string(field);
+    if (i == 0 && !violation.description.empty()) outcome.message = violation.description;
+  }
+  return outcome;
+}
+
 int Change(const Options& options, const Environment& environment, const v1::Operation& operation,
            Connection& connection) {
   v1::CommitRequest request;
   *request.mutable_options() = options.commit;
   *request.add_operations() = operation;
   v1::CommitResponse response;
-  const Outcome outcome = connection.Commit(request, &response);
+  const Outcome outcome = WithoutIndex(connection.Commit(request, &response));
   return outcome.ok() ? Report(environment, options.commit, response) : Report(environment, outcome);
 }
 
@@ -81,7 +94,7 @@ int Flush(const Options& options, const Environment& environment, const Query& q
   if (!outcome.ok()) return Report(environment, outcome);
   if (operation.selector().uids().empty()) return 0;
   v1::CommitResponse response;
-  const Outcome committed = connection.Commit(request, &response);
+  const Outcome committed = WithoutIndex(connection.Commit(request, &response));
   return committed.ok() ? Report(environment, options.commit, response) : Report(environment, committed);
 }
 

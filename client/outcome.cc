@@ -28,7 +28,9 @@ void ReadDetails(const google::rpc::Status& status, Outcome* outcome) {
 std::string Outcome::Text() const {
   std::string text = message.empty() ? absl::StatusCodeToString(code) : message;
   std::string where = reason;
-  if (!violations.empty()) absl::StrAppend(&where, where.empty() ? "" : ", ", violations[0].field);
+  if (!violations.empty() && !violations[0].field.empty()) {
+    absl::StrAppend(&where, where.empty() ? "" : ", ", violations[0].field);
+  }
   if (!where.empty()) absl::StrAppend(&text, " [", where, "]");
   return text;
 }

@@ -26,18 +26,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-google::rpc::Status Refusal() {
+google::rpc::Status Refusal(const std::string& field = "operations[1].object.route.nexthops[0].gateway") {
   google::rpc::Status status;
   status.set_code(grpc::StatusCode::FAILED_PRECONDITION);
-  status.set_message("gateway 10.9.9.9 is not reachable on link up0");
+  status.set_message("operation 0: gateway 10.9.9.9 is not reachable on link up0");
   google::rpc::ErrorInfo info;
   info.set_reason("GATEWAY_UNREACHABLE");
   info.set_domain("sluice");
   status.add_details()->PackFrom(info);
   google::rpc::BadRequest bad;
   auto* violation = bad.add_field_violations();
-  violation->set_field("operations[1].object.route.nexthops[0].gateway");
-  violation->set_description("not reachable");
+  violation->set_field(field);
+  violation->set_description("gateway 10.9.9.9 is not reachable on link up0");
   status.add_details()->PackFrom(bad);
   return status;
 }
@@ -55,7 +55,7 @@ class RecordingService : public v1::SluiceService::Service {
     Batch batch{request->options(), {request->operations().begin(), request->operations().end()}, false};
     for (const v1::Operation& operation : batch.operations) {
       if (Bad(operation)) {
-        const google::rpc::Status refusal = Refusal();
+        const google::rpc::Status refusal = Refusal("operations[0].object.route.nexthops[0].gateway");
         return grpc::Status(static_cast<grpc::StatusCode>(refusal.code()), refusal.message(),
                             refusal.SerializeAsString());
       }
@@ -227,7 +227,7 @@ TEST_F(RunTest, ARefusalIsToldWithReasonAndField) {
   EXPECT_EQ(Ctl({"ip", "route", "add", "99.0.0.0/8", "via", "10.9.9.9"}), kExitRefused);
   EXPECT_EQ(err_,
             "Error: gateway 10.9.9.9 is not reachable on link up0 [GATEWAY_UNREACHABLE, "
-            "operations[1].object.route.nexthops[0].gateway]\n");
+            "object.route.nexthops[0].gateway]\n");
   EXPECT_EQ(out_, "");
 }
 
