@@ -82,7 +82,9 @@ class Forwarding(unittest.TestCase):
         self.assertNotIn("1 received", self.ping("-c", "1", "-W", "1", "198.51.100.1", check=False).stdout)
 
     def test_fragments_what_may_be_fragmented_and_refuses_what_may_not(self):
+        far = self.r.host("p1")
         self.r.ip("link set p1 mtu 1400")
+        far.run("ip", "link", "set", "eth0", "mtu", "1400")  # or its answers would not fit our end of the wire
         try:
             out = self.ping("-c", "2", "-W", "2", "-s", "1450", "-M", "dont", "10.0.2.2").stdout
             self.assertIn("2 received", out)
@@ -92,6 +94,7 @@ class Forwarding(unittest.TestCase):
             self.assertRegex(out, r"From 2001:db8:1::1.*Packet too big: mtu=1400")
         finally:
             self.r.ip("link set p1 mtu 1500")
+            far.run("ip", "link", "set", "eth0", "mtu", "1500")
             for h in self.r.hosts.values():
                 h.run("ip", "route", "flush", "cache")
                 h.run("ip", "-6", "route", "flush", "cache")
@@ -99,12 +102,14 @@ class Forwarding(unittest.TestCase):
     def test_a_moved_neighbour_is_used_at_once(self):
         h = self.r.host("p1")
         self.assertIn("1 received", self.ping("-c", "1", "-W", "2", "10.0.2.2").stdout)
+        time.sleep(1.2)  # Linux's locktime: an entry that changed within a second keeps its address
         try:
             h.run("ip", "link", "set", "eth0", "address", "02:00:00:00:01:99")
             h.run("ip", "route", "replace", "default", "via", "10.0.2.1")
             h.run("ping", "-c", "1", "-W", "2", "10.0.2.1", check=False)  # its ARP request tells the new address
             self.assertIn("3 received", self.ping("-c", "3", "-W", "2", "10.0.2.2").stdout)
         finally:
+            time.sleep(1.2)
             h.run("ip", "link", "set", "eth0", "address", h.mac)
             h.run("ip", "route", "replace", "default", "via", "10.0.2.1")
             h.run("ip", "-6", "route", "replace", "default", "via", "2001:db8:2::1")

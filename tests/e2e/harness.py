@@ -124,11 +124,12 @@ class Router:
 
     def start(self):
         ports = [w for n in self.names for w in ("--port", f"{n}=iface:v{n}")]
-        self.log = open(f"{self.dir}/sluiced.log", "a")
+        log = open(f"{self.dir}/sluiced.log", "a")
         self.daemon = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace, f"{BIN}/sluiced", "--listen", self.server, "--metrics",
              "127.0.0.1:9342", "--health", "127.0.0.1:9341", "--state-dir", f"{self.dir}/state", "--workers",
-             self.workers, *ports, *self.args], stdout=self.log, stderr=self.log)
+             self.workers, *ports, *self.args], stdout=log, stderr=log)
+        log.close()
         end = time.monotonic() + 60
         while self.ctl("status", check=False).returncode != 0:
             if self.daemon.poll() is not None or time.monotonic() > end:
@@ -153,7 +154,8 @@ class Router:
         for ns in [self.namespace, *(h.namespace for h in self.hosts.values())]:
             sh("ip", "netns", "del", ns, check=False)
         if kind is not None:
-            print(open(f"{self.dir}/sluiced.log").read()[-8000:])
+            with open(f"{self.dir}/sluiced.log") as log:
+                print(log.read()[-8000:])
         shutil.rmtree(self.dir, ignore_errors=True)
         if kind is None and status not in (0, None):
             raise RuntimeError(f"sluiced ended with status {status}")
