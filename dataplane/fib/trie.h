@@ -3,7 +3,7 @@
 // Why: a packet must see all of a transaction or none of it, a slow reader may keep an old table, and policy routing
 // wants thousands of tables. The direct tables of DPDK (rte_lpm, rte_fib) are 64 MB each and are updated entry by entry
 // in place. This trie shares all blocks between versions but the few that a change touches, holds the full Internet
-// table in some 8 MB, and answers in about as many cycles (README.md has the figures).
+// table in some 11 MB, and answers in about as many cycles (README.md has the figures).
 //
 // It is its own RIB: beside the pushed-down leaves that lookups read, each node lists the prefixes that end in it, so
 // removing a prefix uncovers the right shorter one without outside help.
