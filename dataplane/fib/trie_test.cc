@@ -142,15 +142,15 @@ TYPED_TEST(TrieTest, AnswersAsTheOracleAfterEveryPublicationAndInPinnedOldVersio
 
     pinned.push_back(std::move(before));
     for (size_t i = 0; i < pinned.size(); ++i) {
-      if (i + 1 < pinned.size() && random() % 16) continue;
+      if (i + 1 < pinned.size() && random() % 8) continue;
       for (const auto& [key, leaf] : pinned[i].answers) {
         ASSERT_EQ(this->Lookup(pinned[i].table, key), leaf) << "a version " << pinned.size() - i << " commits old";
       }
     }
     while (pinned.size() > keep) pinned.pop_front();  // no reader holds it: what it alone used is freed
-    if (random() % 500 == 0) keep = random() % 4 == 0 ? 40 : random() % 8;
+    if (random() % 500 == 0) keep = random() % 3 == 0 ? 60 : random() % 8;
     if (random() % 1500 == 0) {
-      constexpr size_t kTargets[] = {0, 20, 150, 1500, 9000, 9500};
+      constexpr size_t kTargets[] = {0, 20, 150, 1500, 10000, 12000, 20000};
       target = kTargets[random() % std::size(kTargets)];
     }
     if (random() % 2000 == 0) {
@@ -160,7 +160,9 @@ TYPED_TEST(TrieTest, AnswersAsTheOracleAfterEveryPublicationAndInPinnedOldVersio
     }
   }
   EXPECT_GT(became_large, 0u);
-  EXPECT_GT(became_small, 0u);
+  if (kOperations >= 1'000'000) {
+    EXPECT_GT(became_small, 0u);  // the short run of sanitizer builds does not get there
+  }
   ASSERT_NO_FATAL_FAILURE(this->ExpectExactly(table, oracle));
   pinned.clear();
   EXPECT_EQ(this->arena_.used_bytes(), table.memory_bytes());
