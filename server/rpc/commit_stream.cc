@@ -282,7 +282,7 @@ class Stream final : public grpc::ServerBidiReactor<Request, Response>, public s
   std::deque<std::shared_ptr<Answer>> answers_ ABSL_GUARDED_BY(mutex_);
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   bool detour_ ABSL_GUARDED_BY(mutex_) = false;  // the last batch does not go straight to the writer
-  int busy_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that take in a part
+  int busy_ ABSL_GUARDED_BY(mutex_) = 0;         // threads that take in a part
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_closed_ ABSL_GUARDED_BY(mutex_) = false;

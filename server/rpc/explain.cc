@@ -165,8 +165,8 @@ void FillVerdict(const Explanation& e, const config::Config& config, Family fami
 // `ip route get` without iif: what route a packet of Sluice's own takes.
 void ExplainOwn(const Snapshot& snapshot, const config::Config& config, const IpAddress& destination,
                 const IpAddress& from, v1::ExplainResponse* out) {
-  const RouteAnswer answer = ExplainRoute(
-      snapshot, {.destination = destination, .source = from.IsZero() ? IpAddress() : from, .link_in = 0});
+  const RouteAnswer answer =
+      ExplainRoute(snapshot, {.destination = destination, .source = from.IsZero() ? IpAddress() : from, .link_in = 0});
   v1::Verdict* verdict = out->mutable_verdict();
   const auto drop = [&](DropReason reason) {
     verdict->set_outcome(v1::OUTCOME_DROPPED);
