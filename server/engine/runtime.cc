@@ -2,7 +2,6 @@
 
 #include <link.h>
 #include <rte_cycles.h>
-#include <rte_ring.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +17,7 @@
 #include "dataplane/port/eal.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/snapshot/builder.h"
+#include "dataplane/worker/handover.h"
 #include "dataplane/worker/pipeline.h"
 #include "dataplane/worker/slow_path.h"
 #include "dataplane/worker/worker.h"
@@ -29,7 +29,6 @@ namespace {
 
 constexpr size_t kAdjacencies = 65536;
 constexpr size_t kSlowPathRing = size_t{1} << 20;  // bytes, each way and worker
-constexpr unsigned kHandoverRing = 1024;           // packets, for each pair of workers
 constexpr unsigned kWorkerBuffers = 4096;          // for each worker: fragments, and frames of the slow path
 constexpr uint32_t kBufferBytes = 2176;            // a frame of 2,048 bytes and the headroom
 
@@ -85,9 +84,6 @@ class Cells final : public config::CellAllocator {
   Counters& counters_;
 };
 
-struct RingDeleter {
-  void operator()(rte_ring* ring) const { rte_ring_free(ring); }
-};
 struct PoolDeleter {
   void operator()(rte_mempool* pool) const { PacketPools::Global().GiveBack(pool); }
 };
@@ -124,8 +120,8 @@ struct Runtime::Parts {
   Adjacencies adjacency_hook;
   Cells cell_hook;
   std::unique_ptr<rte_mempool, PoolDeleter> worker_pool;
-  std::vector<std::unique_ptr<rte_ring, RingDeleter>> handover;  // [from * workers + to]
-  std::vector<std::unique_ptr<RecordRing>> to_slow, from_slow;   // by worker
+  std::unique_ptr<HandoverRings> handover;
+  std::vector<std::unique_ptr<RecordRing>> to_slow, from_slow;  // by worker
   std::unique_ptr<SlowPath> slow_path;
   std::vector<std::unique_ptr<Worker>> workers;
   std::unique_ptr<Executor> port_thread;
@@ -147,18 +143,9 @@ absl::Status Runtime::Parts::MakeRings() {
       PacketPools::Global().Take({.buffers = static_cast<uint32_t>(kWorkerBuffers * n), .data_room = kBufferBytes});
   if (!pool.ok()) return pool.status();
   worker_pool.reset(*pool);
-  handover.resize(n * n);
-  for (size_t from = 0; from < n; ++from) {
-    for (size_t to = 0; to < n; ++to) {
-      if (from == to) continue;
-      const std::string name = absl::StrCat("sluice_", from, "_", to);
-      handover[from * n + to].reset(
-          rte_ring_create(name.c_str(), kHandoverRing, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
-      if (handover[from * n + to] == nullptr) {
-        return absl::ResourceExhaustedError("no memory for the rings between workers");
-      }
-    }
-  }
+  auto rings = HandoverRings::Create(n);
+  if (!rings.ok()) return rings.status();
+  handover = *std::move(rings);
   for (size_t i = 0; i < n; ++i) {
     to_slow.push_back(std::make_unique<RecordRing>(kSlowPathRing));
     from_slow.push_back(std::make_unique<RecordRing>(kSlowPathRing));
@@ -182,12 +169,8 @@ void Runtime::Parts::MakeWorkers() {
     w.lane = &counters.lane(i);
     w.to_slow_path = to_slow[i].get();
     w.from_slow_path = from_slow[i].get();
-    w.outboxes.resize(n, nullptr);
-    for (size_t other = 0; other < n; ++other) {
-      if (other == i) continue;
-      w.inboxes.push_back(handover[other * n + i].get());
-      w.outboxes[other] = handover[i * n + other].get();
-    }
+    w.inboxes = handover->Inboxes(i);
+    w.outboxes = handover->Outboxes(i);
     workers.push_back(std::make_unique<Worker>(std::move(w)));
     lane_names.push_back(absl::StrCat(options.worker_cpus[i]));
   }
