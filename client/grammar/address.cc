@@ -198,12 +198,6 @@ absl::Status Flush(const IpOptions& options, Words words, Command* command) {
   return ParseSelection(options, Command::Kind::kFlush, words, command);
 }
 
-absl::Status Help(const IpOptions&, Words, Command* command) {
-  command->kind = Command::Kind::kHelp;
-  command->help = kHelpAddress;
-  return absl::OkStatus();
-}
-
 constexpr VerbRow kVerbs[] = {
     {"add", Change<v1::VERB_ADD>},
     {"change", Change<v1::VERB_CHANGE>},
@@ -214,18 +208,14 @@ constexpr VerbRow kVerbs[] = {
     {"list", Show},
     {"lst", Show},
     {"flush", Flush},
-    {"help", Help},
+    {"help", Help<kHelpAddress>},
 };
 
 }  // namespace
 
 absl::Status ParseAddress(const IpOptions& options, Words words, Command* command) {
   if (words.done()) return Show(options, words, command);
-  const absl::string_view word = words.take();
-  for (const VerbRow& row : kVerbs) {
-    if (Abbreviates(word, row.name)) return row.parse(options, words, command);
-  }
-  return UnknownCommand(word, "ip address help");
+  return ParseVerb(kVerbs, "ip address help", options, words, command);
 }
 
 }  // namespace sluice::client

@@ -14,6 +14,7 @@
 #define SLUICE_CLIENT_GRAMMAR_IP_H_
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "client/grammar/command.h"
 #include "client/grammar/words.h"
 
@@ -39,6 +40,18 @@ struct VerbRow {
   absl::string_view name;
   absl::Status (*parse)(const IpOptions& options, Words words, Command* command);
 };
+// The row that `words` begins with, in the order in which abbreviations are tried, applied to the words after it.
+// `help` is what an unknown verb is told to try. There is a first word.
+[[nodiscard]] absl::Status ParseVerb(absl::Span<const VerbRow> rows, absl::string_view help, const IpOptions& options,
+                                     Words words, Command* command);
+
+// The row `help` of an object: prints its text (help.h).
+template <const absl::string_view& kText>
+absl::Status Help(const IpOptions&, Words, Command* command) {
+  command->kind = Command::Kind::kHelp;
+  command->help = kText;
+  return absl::OkStatus();
+}
 
 }  // namespace sluice::client
 

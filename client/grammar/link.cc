@@ -228,26 +228,16 @@ absl::Status Show(const IpOptions&, Words words, Command* command) {
   return absl::OkStatus();
 }
 
-absl::Status Help(const IpOptions&, Words, Command* command) {
-  command->kind = Command::Kind::kHelp;
-  command->help = kHelpLink;
-  return absl::OkStatus();
-}
-
 constexpr VerbRow kVerbs[] = {
-    {"add", Add},   {"set", Set},   {"change", Set}, {"replace", Replace}, {"delete", Delete},
-    {"show", Show}, {"list", Show}, {"lst", Show},   {"help", Help},
+    {"add", Add},   {"set", Set},   {"change", Set}, {"replace", Replace},      {"delete", Delete},
+    {"show", Show}, {"list", Show}, {"lst", Show},   {"help", Help<kHelpLink>},
 };
 
 }  // namespace
 
 absl::Status ParseLink(const IpOptions& options, Words words, Command* command) {
   if (words.done()) return Show(options, words, command);
-  const absl::string_view word = words.take();
-  for (const VerbRow& row : kVerbs) {
-    if (Abbreviates(word, row.name)) return row.parse(options, words, command);
-  }
-  return UnknownCommand(word, "ip link help");
+  return ParseVerb(kVerbs, "ip link help", options, words, command);
 }
 
 }  // namespace sluice::client

@@ -210,12 +210,6 @@ absl::Status Get(const IpOptions& options, Words words, Command* command) {
   return absl::OkStatus();
 }
 
-absl::Status Help(const IpOptions&, Words, Command* command) {
-  command->kind = Command::Kind::kHelp;
-  command->help = kHelpNeighbor;
-  return absl::OkStatus();
-}
-
 constexpr VerbRow kVerbs[] = {
     {"add", Change<v1::VERB_ADD>},
     {"change", Change<v1::VERB_CHANGE>},
@@ -227,18 +221,14 @@ constexpr VerbRow kVerbs[] = {
     {"lst", Show},
     {"list", Show},
     {"flush", Flush},
-    {"help", Help},
+    {"help", Help<kHelpNeighbor>},
 };
 
 }  // namespace
 
 absl::Status ParseNeighbor(const IpOptions& options, Words words, Command* command) {
   if (words.done()) return Show(options, words, command);
-  const absl::string_view word = words.take();
-  for (const VerbRow& row : kVerbs) {
-    if (Abbreviates(word, row.name)) return row.parse(options, words, command);
-  }
-  return UnknownCommand(word, "ip neigh help");
+  return ParseVerb(kVerbs, "ip neigh help", options, words, command);
 }
 
 }  // namespace sluice::client

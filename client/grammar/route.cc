@@ -257,12 +257,6 @@ absl::Status Select(const IpOptions& options, Words words, Command* command) {
   return ParseRouteSelection(options, kind, words, command);
 }
 
-absl::Status Help(const IpOptions&, Words, Command* command) {
-  command->kind = Command::Kind::kHelp;
-  command->help = kHelpRoute;
-  return absl::OkStatus();
-}
-
 absl::Status Refused(const IpOptions&, Words, Command*) {
   return Usage("Error: \"ip route save|restore|showdump|test\" is not supported: use a batch file.");
 }
@@ -284,7 +278,7 @@ constexpr VerbRow kVerbs[] = {
     {"save", Refused},
     {"restore", Refused},
     {"showdump", Refused},
-    {"help", Help},
+    {"help", Help<kHelpRoute>},
 };
 
 }  // namespace
@@ -329,11 +323,7 @@ absl::Status ParseRouteChange(const IpOptions& options, v1::Verb verb, Words wor
 
 absl::Status ParseRoute(const IpOptions& options, Words words, Command* command) {
   if (words.done()) return ParseRouteSelection(options, Command::Kind::kShow, words, command);
-  const absl::string_view word = words.take();
-  for (const VerbRow& row : kVerbs) {
-    if (Abbreviates(word, row.name)) return row.parse(options, words, command);
-  }
-  return UnknownCommand(word, "ip route help");
+  return ParseVerb(kVerbs, "ip route help", options, words, command);
 }
 
 }  // namespace sluice::client
