@@ -187,15 +187,7 @@ class PersistentMap {
     Inner* path[kMaxDepth];
     size_t at[kMaxDepth];
     int depth = 0;
-    Node** slot = &root_;
-    while (Own(slot)->level > 0) {
-      Inner* inner = static_cast<Inner*>(*slot);
-      path[depth] = inner;
-      at[depth] = ChildOf(inner, key);
-      slot = &inner->children[at[depth]];
-      ++depth;
-    }
-    Leaf* leaf = static_cast<Leaf*>(*slot);
+    Leaf* leaf = Descend(key, path, at, &depth);
     const size_t place = PlaceIn(leaf, key);
     std::move(leaf->keys + place + 1, leaf->keys + leaf->count, leaf->keys + place);
     std::move(leaf->values + place + 1, leaf->values + leaf->count, leaf->values + place);
@@ -287,21 +279,27 @@ class PersistentMap {
     return copy;
   }
 
+  // The leaf where `key` belongs, with all above it made our own: path[i] is the node of step i, at[i] the child taken.
+  // There is a root.
+  Leaf* Descend(const Key& key, Inner** path, size_t* at, int* depth) {
+    Node** slot = &root_;
+    while (Own(slot)->level > 0) {
+      Inner* inner = static_cast<Inner*>(*slot);
+      path[*depth] = inner;
+      at[*depth] = ChildOf(inner, key);
+      slot = &inner->children[at[*depth]];
+      ++*depth;
+    }
+    return static_cast<Leaf*>(*slot);
+  }
+
   // The slot of `key`, owned, and whether it is new.
   std::pair<Value*, bool> Place(const Key& key) {
     if (root_ == nullptr) root_ = new Leaf;
     Inner* path[kMaxDepth];
     size_t at[kMaxDepth];
     int depth = 0;
-    Node** slot = &root_;
-    while (Own(slot)->level > 0) {
-      Inner* inner = static_cast<Inner*>(*slot);
-      path[depth] = inner;
-      at[depth] = ChildOf(inner, key);
-      slot = &inner->children[at[depth]];
-      ++depth;
-    }
-    Leaf* leaf = static_cast<Leaf*>(*slot);
+    Leaf* leaf = Descend(key, path, at, &depth);
     size_t place = PlaceIn(leaf, key);
     if (place < leaf->count && !(key < leaf->keys[place])) return {&leaf->values[place], false};
     ++size_;
