@@ -237,11 +237,12 @@ struct DerivedRoute {
   RouteId id;
   NexthopSpec spec;
   uint8_t scope = 0;
+  friend bool operator<(const DerivedRoute& a, const DerivedRoute& b) {
+    return std::tie(a.id.table, a.id.prefix, a.id.metric, a.spec, a.scope) <
+           std::tie(b.id.table, b.id.prefix, b.id.metric, b.spec, b.scope);
+  }
 };
 std::vector<DerivedRoute> DerivedRoutes(const Config& config, LinkIndex link);
-
-// Those of them that one address makes.
-std::vector<DerivedRoute> DerivedRoutesOf(const Config& config, const AddressKey& key);
 
 // The addresses of a link in the order in which `ip address` lists them (derive.cc).
 struct ListedAddress {
@@ -251,6 +252,12 @@ struct ListedAddress {
   IpAddress primary;       // then: that one; otherwise the address itself
 };
 std::vector<ListedAddress> ListAddresses(const Config& config, LinkIndex link);
+
+// The derived routes that one address makes.
+std::vector<DerivedRoute> DerivedRoutesOf(const LinkRecord& link, const ListedAddress& address);
+
+// The same as DescribeAddress, for who has listed the addresses of the link: that takes a sort.
+Object DescribeListed(const Config& config, const ListedAddress& address);
 
 // fe80::/64 with the modified EUI-64 of `mac` (RFC 4291 appendix A).
 Ipv6Address LinkLocalOf(const MacAddress& mac);

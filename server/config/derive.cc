@@ -2,6 +2,8 @@
 // A pure function of the state, so that the order of operations cannot matter: the derived routes of a link before and
 // after the batch are computed and compared.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "server/config/batch.h"
 #include "server/config/read.h"
@@ -50,21 +52,27 @@ std::vector<ListedAddress> ListAddresses(const Config& config, LinkIndex link) {
 
 namespace {
 
-void AddOnce(std::vector<DerivedRoute>* routes, const DerivedRoute& route) {
-  for (const DerivedRoute& r : *routes) {
-    if (r.id == route.id && r.spec == route.spec && r.scope == route.scope) return;
+// Routes in the order in which they are made, each once.
+class RouteList {
+ public:
+  void Add(const DerivedRoute& route) {
+    if (seen_.insert(route).second) routes_.push_back(route);
   }
-  routes->push_back(route);
-}
+  std::vector<DerivedRoute> Take() { return std::move(routes_); }
 
-void Derive4(const LinkRecord& link, const ListedAddress& a, std::vector<DerivedRoute>* routes) {
+ private:
+  std::set<DerivedRoute> seen_;
+  std::vector<DerivedRoute> routes_;
+};
+
+void Derive4(const LinkRecord& link, const ListedAddress& a, RouteList* routes) {
   DerivedRoute route;
   route.spec.link = a.key.link;
   route.spec.source = a.primary;
   route.id = {.table = kLocalTable, .prefix = IpPrefix::Host(a.key.address)};
   route.spec.type = RouteType::kLocal;
   route.scope = kScopeHost;
-  AddOnce(routes, route);  // also when the link is down
+  routes->Add(route);  // also when the link is down
   if (!link.up || a.secondary || a.key.length == 32) return;
   const IpPrefix subnet = IpPrefix::Of(a.key.address, a.key.length);
   const uint32_t network = subnet.address.v4().ToHost();
@@ -73,36 +81,46 @@ void Derive4(const LinkRecord& link, const ListedAddress& a, std::vector<Derived
   if (!a.record.no_prefix_route) {
     route.id = {.table = kMainTable, .prefix = subnet, .metric = a.record.metric};
     route.spec.type = RouteType::kUnicast;
-    AddOnce(routes, route);
+    routes->Add(route);
   }
   if (a.key.length < 31) {
     const uint32_t host_bits = ~uint32_t{0} >> a.key.length;
     route.id = {.table = kLocalTable, .prefix = IpPrefix::Host(Ipv4Address::FromHost(network | host_bits))};
     route.spec.type = RouteType::kBroadcast;
-    AddOnce(routes, route);
+    routes->Add(route);
   }
 }
 
-void Derive6(const ListedAddress& a, std::vector<DerivedRoute>* routes) {
+void Derive6(const ListedAddress& a, RouteList* routes) {
   DerivedRoute route;
   route.spec.link = a.key.link;
   route.id = {.table = kLocalTable, .prefix = IpPrefix::Host(a.key.address)};
   route.spec.type = RouteType::kLocal;
-  AddOnce(routes, route);
+  routes->Add(route);
   if (a.record.no_prefix_route) return;
   route.id = {.table = kMainTable,
               .prefix = IpPrefix::Of(a.key.address, a.key.length),
               .metric = a.record.metric != 0 ? a.record.metric : 256};
   route.spec.type = RouteType::kUnicast;
-  AddOnce(routes, route);
+  routes->Add(route);
 }
 
 }  // namespace
 
+std::vector<DerivedRoute> DerivedRoutesOf(const LinkRecord& link, const ListedAddress& address) {
+  RouteList routes;
+  if (address.key.address.is_v4()) {
+    Derive4(link, address, &routes);
+  } else if (link.up && link.speaks_ipv6()) {
+    Derive6(address, &routes);
+  }
+  return routes.Take();
+}
+
 std::vector<DerivedRoute> DerivedRoutes(const Config& config, LinkIndex link) {
-  std::vector<DerivedRoute> routes;
+  RouteList routes;
   const LinkRecord* record = config.links.Find(link);
-  if (record == nullptr) return routes;
+  if (record == nullptr) return {};
   const bool v6 = record->up && record->speaks_ipv6();
   for (const ListedAddress& a : ListAddresses(config, link)) {
     if (a.key.address.is_v4()) {
@@ -116,24 +134,9 @@ std::vector<DerivedRoute> DerivedRoutes(const Config& config, LinkIndex link) {
     all.id = {.table = kLocalTable, .prefix = IpPrefix::Of(Ipv6Address{{0xff}}, 8), .metric = 256};
     all.spec.link = link;
     all.spec.type = RouteType::kMulticast;
-    routes.push_back(all);
+    routes.Add(all);
   }
-  return routes;
-}
-
-std::vector<DerivedRoute> DerivedRoutesOf(const Config& config, const AddressKey& key) {
-  std::vector<DerivedRoute> routes;
-  const LinkRecord* record = config.links.Find(key.link);
-  if (record == nullptr) return routes;
-  for (const ListedAddress& a : ListAddresses(config, key.link)) {
-    if (!(a.key == key)) continue;
-    if (key.address.is_v4()) {
-      Derive4(*record, a, &routes);
-    } else if (record->up && record->speaks_ipv6()) {
-      Derive6(a, &routes);
-    }
-  }
-  return routes;
+  return routes.Take();
 }
 
 // The link has a link-local address made of its MAC while it is up and speaks IPv6 (RFC 4862 §5.3).
@@ -162,18 +165,14 @@ void Batch::DeriveLink(LinkIndex link, uint32_t op) {
   const std::vector<DerivedRoute> before = DerivedRoutes(base_, link);
   SyncLinkLocal(link);
   const std::vector<DerivedRoute> after = DerivedRoutes(next_, link);
-  const auto has = [](const std::vector<DerivedRoute>& routes, const DerivedRoute& route) {
-    return std::any_of(routes.begin(), routes.end(), [&](const DerivedRoute& r) {
-      return r.id == route.id && r.spec == route.spec && r.scope == route.scope;
-    });
-  };
+  const std::set<DerivedRoute> old(before.begin(), before.end()), now(after.begin(), after.end());
+  std::set<std::pair<uint32_t, IpPrefix>> kept;  // prefixes that still have a derived route, though another one
+  for (const DerivedRoute& route : after) kept.emplace(route.id.table, route.id.prefix);
   for (const DerivedRoute& gone : before) {
-    if (has(after, gone)) continue;
+    if (now.contains(gone)) continue;
     for (const Config::Found& found : EqualRoutes(gone.id)) {
       if (!found.record.derived || !(next_.Spec(found.record.nexthop) == gone.spec)) continue;
-      const bool moved = std::any_of(after.begin(), after.end(), [&](const DerivedRoute& r) {
-        return r.id.table == gone.id.table && r.id.prefix == gone.id.prefix;
-      });
+      const bool moved = kept.contains({gone.id.table, gone.id.prefix});
       if (op < ids_.size() && !moved) {
         if (CascadeFull()) {
           ++cascaded_;
@@ -190,7 +189,7 @@ void Batch::DeriveLink(LinkIndex link, uint32_t op) {
     }
   }
   for (const DerivedRoute& made : after) {
-    if (has(before, made)) continue;
+    if (old.contains(made)) continue;
     Equals equals = EqualRoutes(made.id);
     RouteId id = made.id;
     id.order = OrderAround(&equals, /*after=*/true);

@@ -242,5 +242,19 @@ TEST(Derive, ADeviceThatComesLateGivesItsLinkAnAddressWithoutAGeneration) {
   ExpectConsistent(outcome.config);
 }
 
+TEST(Derive, ALinkMayHaveThousandsOfAddresses) {
+  World w;
+  std::vector<Operation> ops = {AddLink("v0")};
+  for (int i = 0; i < 10000; ++i) ops.push_back(AddAddress("v0", absl::StrCat("10.", i / 250, ".", i % 250, ".1/24")));
+  w.Must(ops);
+  EXPECT_EQ(w.config.addresses.size(), 10001u);
+  EXPECT_EQ(w.config.routes4.size(), 30000u);
+  EXPECT_EQ(ReadAll(w.config, {}, 1000).size(), 1u + 10001u + 30000u + 3u);
+  w.Must({DeleteAddress("v0", "10.3.3.1/24")});
+  const Candidate::Outcome outcome = w.Must({DeleteLink("v0")});
+  EXPECT_EQ(outcome.cascaded, 10000u + 29997u + 3u);
+  EXPECT_EQ(w.config.routes(), 0u);
+}
+
 }  // namespace
 }  // namespace sluice::config

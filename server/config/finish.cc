@@ -141,6 +141,7 @@ void Batch::CascadeRoutes() {
 }
 
 void Batch::DescribeStored() {
+  absl::flat_hash_map<LinkIndex, std::map<AddressKey, ListedAddress>> listed;  // once for each link
   for (const Stored& stored : stored_) {
     std::optional<Object> object;
     switch (stored.kind) {
@@ -150,8 +151,12 @@ void Batch::DescribeStored() {
         }
         break;
       case Described::kAddress: {
-        const AddressKey key{stored.link, stored.address, stored.length};
-        if (const AddressRecord* record = next_.addresses.Find(key)) object = DescribeAddress(next_, key, *record);
+        const auto [of_link, first] = listed.try_emplace(stored.link);
+        if (first) {
+          for (ListedAddress& a : ListAddresses(next_, stored.link)) of_link->second.emplace(a.key, std::move(a));
+        }
+        const auto it = of_link->second.find({stored.link, stored.address, stored.length});
+        if (it != of_link->second.end()) object = DescribeListed(next_, it->second);
         break;
       }
       case Described::kNeighbor: {

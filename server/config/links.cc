@@ -210,17 +210,13 @@ bool Batch::RenameLink(LinkIndex index, LinkRecord* record, const std::string& t
 void Batch::DeleteLink(LinkIndex index, uint32_t op) {
   const LinkRecord record = *next_.links.Find(index);
   changed_ = true;
-  std::vector<AddressKey> addresses;
-  for (auto it = next_.addresses.LowerBound({index, {}, 0}); it.Valid() && it.key().link == index; it.Next()) {
-    addresses.push_back(it.key());
-  }
-  for (const AddressKey& key : addresses) {
+  for (const ListedAddress& address : ListAddresses(next_, index)) {
     if (!CascadeFull()) {
-      Cascade(op, DescribeAddress(next_, key, *next_.addresses.Find(key)));
+      Cascade(op, DescribeListed(next_, address));
     } else {
       ++cascaded_;
     }
-    EraseAddress(key, op);
+    EraseAddress(address.key, op);
   }
   std::vector<NeighborId> neighbors;
   for (auto it = next_.neighbors.LowerBound({index, {}}); it.Valid() && it.key().link == index; it.Next()) {
@@ -238,7 +234,9 @@ void Batch::DeleteLink(LinkIndex index, uint32_t op) {
   // ones follow at the end.)
   absl::flat_hash_set<NexthopIndex> through;
   for (auto it = next_.nexthops.begin(); it.Valid(); it.Next()) {
-    if (it.value().spec.link == index) through.insert(it.key());
+    if (it.value().spec.link != index) continue;
+    // Only where a configured route may be: otherwise there is no need to look through the tables.
+    if (it.value().configured != 0 || nexthop_ref_of_.contains(it.key())) through.insert(it.key());
   }
   for (const Family family : {Family::kIpv4, Family::kIpv6}) {
     if (through.empty()) break;

@@ -67,28 +67,33 @@ Object DescribeLink(const Config& config, LinkIndex index, const LinkRecord& rec
   return object;
 }
 
-Object DescribeAddress(const Config& config, const AddressKey& key, const AddressRecord& record) {
+Object DescribeListed(const Config& config, const ListedAddress& listed) {
   Object object;
   Address& address = object.value.emplace<Address>();
-  address.link = config.LinkName(key.link);
-  address.address = key.address;
-  address.prefix_length = key.length;
-  address.scope = record.scope;
-  if (record.has_metric) address.metric = record.metric;
-  address.no_prefix_route = record.no_prefix_route;
-  address.label = std::string(record.label.view());
-  Fill(config, record.meta, record.derived, &object);
-  const LinkRecord* link = config.links.Find(key.link);
+  address.link = config.LinkName(listed.key.link);
+  address.address = listed.key.address;
+  address.prefix_length = listed.key.length;
+  address.scope = listed.record.scope;
+  if (listed.record.has_metric) address.metric = listed.record.metric;
+  address.no_prefix_route = listed.record.no_prefix_route;
+  address.label = std::string(listed.record.label.view());
+  address.secondary = listed.secondary;
+  Fill(config, listed.record.meta, listed.record.derived, &object);
+  const LinkRecord* link = config.links.Find(listed.key.link);
   if (link == nullptr) return object;
-  for (const ListedAddress& listed : ListAddresses(config, key.link)) {
-    if (listed.key == key) address.secondary = listed.secondary;
-  }
-  for (const DerivedRoute& route : DerivedRoutesOf(config, key)) {
+  for (const DerivedRoute& route : DerivedRoutesOf(*link, listed)) {
     const RouteType type = route.spec.type;
     address.derived_routes.push_back(RouteOf(config, route.id, type, kProtocolKernel, route.scope, route.spec));
   }
   if (!link->up) object.meta.unresolved = absl::StrCat("link ", link->name.view(), " is down");
   return object;
+}
+
+Object DescribeAddress(const Config& config, const AddressKey& key, const AddressRecord& record) {
+  for (const ListedAddress& listed : ListAddresses(config, key.link)) {
+    if (listed.key == key) return DescribeListed(config, listed);
+  }
+  return DescribeListed(config, {key, record, false, key.address});
 }
 
 Object DescribeNeighbor(const Config& config, const NeighborId& id, const NeighborRecord& record) {
@@ -162,14 +167,15 @@ void Reader::Next(size_t limit, std::vector<Object>* out) {
     link_.Next();
   }
   while (phase_ == Phase::kAddresses && !full()) {
-    if (address_at_ < address_list_.size()) {
-      const AddressKey& key = address_list_[address_at_++];
-      const AddressRecord& record = *config_.addresses.Find(key);
+    if (address_list_ != nullptr && address_at_ < address_list_->size()) {
+      const ListedAddress& listed = (*address_list_)[address_at_++];
+      const AddressKey& key = listed.key;
+      const AddressRecord& record = listed.record;
       ++looked;
       if (Any([&](const Matcher& m) {
             return m.Wants(Matcher::kAddresses) && m.WantsFamily(key.address.family) && m.Address(config_, key, record);
           })) {
-        out->push_back(DescribeAddress(config_, key, record));
+        out->push_back(DescribeListed(config_, listed));
         ++added;
       }
       continue;
@@ -179,9 +185,8 @@ void Reader::Next(size_t limit, std::vector<Object>* out) {
       phase_ = Phase::kNeighbors;
       break;
     }
-    address_list_.clear();
     address_at_ = 0;
-    for (const ListedAddress& listed : ListAddresses(config_, link_.key())) address_list_.push_back(listed.key);
+    address_list_ = std::make_shared<std::vector<ListedAddress>>(ListAddresses(config_, link_.key()));
     link_.Next();
   }
   while (phase_ == Phase::kNeighbors && !full()) {

@@ -16,6 +16,7 @@
 #define SLUICE_SERVER_CONFIG_READ_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -30,6 +31,8 @@ Object DescribeLink(const Config& config, LinkIndex index, const LinkRecord& rec
 Object DescribeAddress(const Config& config, const AddressKey& key, const AddressRecord& record);
 Object DescribeNeighbor(const Config& config, const NeighborId& id, const NeighborRecord& record);
 Object DescribeRoute(const Config& config, const RouteId& id, const RouteRecord& record);
+
+struct ListedAddress;
 
 class Reader {
  public:
@@ -55,7 +58,7 @@ class Reader {
   std::vector<Matcher> matchers_;
   Phase phase_ = Phase::kLinks;
   PersistentMap<LinkIndex, LinkRecord>::Iterator link_;
-  std::vector<AddressKey> address_list_;  // of the current link, as listed
+  std::shared_ptr<const std::vector<ListedAddress>> address_list_;  // of the current link
   size_t address_at_ = 0;
   PersistentMap<NeighborId, NeighborRecord>::Iterator neighbor_;
   RouteCursor route_;

@@ -65,16 +65,16 @@ bool Batch::CheckIdentity(const config::Route& route, NewRoute* out) {
 
 bool Batch::CheckRoute(const config::Route& route, NewRoute* out) {
   if (!CheckIdentity(route, out)) return false;
-  const std::string what = NameOfRoute(out->id);
+  const auto what = [out] { return NameOfRoute(out->id); };  // made only when something is wrong
   if (out->id.tos != 0) {
-    return Fail("NOT_SUPPORTED", "object.route.tos", absl::StrCat(what, ": routes by TOS are not done yet"));
+    return Fail("NOT_SUPPORTED", "object.route.tos", absl::StrCat(what(), ": routes by TOS are not done yet"));
   }
   if (next_.lengths.size() >= options_.limits.tables) {
     // Only a bound on memory: one entry for each (family, table, length) in use.
     const uint64_t from = LengthKey(out->id.prefix.family(), out->id.table, 128);
     const auto it = next_.lengths.LowerBound(from);
     if (!it.Valid() || (it.key() >> 8) != (from >> 8)) {
-      return Fail("LIMIT_REACHED", "object.route.table", absl::StrCat(what, ": there are too many tables"));
+      return Fail("LIMIT_REACHED", "object.route.table", absl::StrCat(what(), ": there are too many tables"));
     }
   }
   out->spec.type = out->record.type = route.type;
@@ -99,14 +99,14 @@ bool Batch::CheckNumbers(const config::Route& route) {
 }
 
 bool Batch::CheckLegs(const config::Route& route, NewRoute* out) {
-  const std::string what = NameOfRoute(out->id);
+  const auto what = [out] { return NameOfRoute(out->id); };  // made only when something is wrong
   out->record.protocol = static_cast<uint8_t>(route.protocol.value_or(kProtocolBoot));
   if (route.legs.size() > 1) {
     return Fail("NOT_SUPPORTED", "object.route.nexthops",
-                absl::StrCat(what, " has ", route.legs.size(), " nexthops; more than one is not done yet"));
+                absl::StrCat(what(), " has ", route.legs.size(), " nexthops; more than one is not done yet"));
   }
   if (route.counted && route.type == RouteType::kThrow) {
-    return Fail("FIELD_NOT_ALLOWED", "object.route.counted", absl::StrCat(what, ": a throw route takes no packets"));
+    return Fail("FIELD_NOT_ALLOWED", "object.route.counted", absl::StrCat(what(), ": a throw route takes no packets"));
   }
   if (route.counted) out->spec.counted_uid = 1;  // set when the uid is known
   switch (route.type) {
@@ -115,7 +115,7 @@ bool Batch::CheckLegs(const config::Route& route, NewRoute* out) {
       break;
     case RouteType::kBroadcast:
       if (route.prefix.family() == Family::kIpv6) {
-        return Fail("FAMILY_MISMATCH", "object.route.type", absl::StrCat(what, ": IPv6 has no broadcast"));
+        return Fail("FAMILY_MISMATCH", "object.route.type", absl::StrCat(what(), ": IPv6 has no broadcast"));
       }
       break;
     case RouteType::kBlackhole:
@@ -124,23 +124,24 @@ bool Batch::CheckLegs(const config::Route& route, NewRoute* out) {
     case RouteType::kThrow:
       if (!route.legs.empty()) {
         return Fail("NEXTHOP_NOT_ALLOWED", "object.route.nexthops",
-                    absl::StrCat(what, " is of a type that leads nowhere and takes no nexthop"));
+                    absl::StrCat(what(), " is of a type that leads nowhere and takes no nexthop"));
       }
       if (!route.prefsrc.empty()) {
-        return Fail("FIELD_NOT_ALLOWED", "object.route.prefsrc", absl::StrCat(what, ": nothing is sent by this type"));
+        return Fail("FIELD_NOT_ALLOWED", "object.route.prefsrc",
+                    absl::StrCat(what(), ": nothing is sent by this type"));
       }
       if (route.mtu) {
-        return Fail("FIELD_NOT_ALLOWED", "object.route.mtu", absl::StrCat(what, ": nothing is sent by this type"));
+        return Fail("FIELD_NOT_ALLOWED", "object.route.mtu", absl::StrCat(what(), ": nothing is sent by this type"));
       }
       return true;
     case RouteType::kMulticast:
-      return Fail("NOT_SUPPORTED", "object.route.type", absl::StrCat(what, ": multicast routes are not done yet"));
+      return Fail("NOT_SUPPORTED", "object.route.type", absl::StrCat(what(), ": multicast routes are not done yet"));
     default:
       return Fail("UNKNOWN_ENUM_VALUE", "object.route.type",
                   absl::StrCat(static_cast<int>(route.type), " is not a type of route"));
   }
   if (route.legs.empty() || (route.legs[0].gateway.empty() && route.legs[0].link.empty())) {
-    return Fail("NEXTHOP_MISSING", "object.route.nexthops", absl::StrCat(what, " needs a gateway or a link"));
+    return Fail("NEXTHOP_MISSING", "object.route.nexthops", absl::StrCat(what(), " needs a gateway or a link"));
   }
   const RouteLeg& leg = route.legs[0];
   if (leg.weight < 1 || leg.weight > 256) {
@@ -149,7 +150,7 @@ bool Batch::CheckLegs(const config::Route& route, NewRoute* out) {
   }
   if (route.type != RouteType::kUnicast && !leg.gateway.empty()) {
     return Fail("NEXTHOP_NOT_ALLOWED", "object.route.nexthops[0].gateway",
-                absl::StrCat(what, " delivers to Sluice itself and takes no gateway"));
+                absl::StrCat(what(), " delivers to Sluice itself and takes no gateway"));
   }
   if (leg.link.size() > 15) {
     return Fail("INVALID_LINK_NAME", "object.route.nexthops[0].link",
@@ -158,7 +159,7 @@ bool Batch::CheckLegs(const config::Route& route, NewRoute* out) {
   if (!CheckGateway(route)) return false;
   if (!route.prefsrc.empty() && route.prefsrc.family != route.prefix.family()) {
     return Fail("FAMILY_MISMATCH", "object.route.prefsrc",
-                absl::StrCat("prefsrc ", route.prefsrc.ToString(), " is of another family than ", what));
+                absl::StrCat("prefsrc ", route.prefsrc.ToString(), " is of another family than ", what()));
   }
   out->spec.gateway = leg.gateway;
   out->spec.source = route.prefsrc;
@@ -181,19 +182,19 @@ bool Batch::CheckGateway(const config::Route& route) {
     if (!leg.onlink) return true;
     return Fail("FIELD_NOT_ALLOWED", "object.route.nexthops[0].onlink", "onlink has a meaning with a gateway only");
   }
-  const std::string text = gateway.ToString();
+  const auto text = [&gateway] { return gateway.ToString(); };
   if (gateway.is_v4() && route.prefix.family() == Family::kIpv6) {
     return Fail("FAMILY_MISMATCH", "object.route.nexthops[0].gateway",
-                absl::StrCat("gateway ", text, " of an IPv6 route is an IPv4 address"));
+                absl::StrCat("gateway ", text(), " of an IPv6 route is an IPv4 address"));
   }
   if (gateway.IsZero() || gateway.IsMulticast() || (gateway.is_v4() && gateway.v4().IsLimitedBroadcast()) ||
       (gateway.is_v6() && gateway.v6().IsLoopback())) {
     return Fail("GATEWAY_NOT_UNICAST", "object.route.nexthops[0].gateway",
-                absl::StrCat("gateway ", text, " is not a unicast address"));
+                absl::StrCat("gateway ", text(), " is not a unicast address"));
   }
   if (leg.link.empty() && (leg.onlink || (gateway.is_v6() && gateway.v6().IsLinkLocal()))) {
     return Fail("GATEWAY_NEEDS_LINK", "object.route.nexthops[0].link",
-                absl::StrCat("gateway ", text, leg.onlink ? " is said to be on-link" : " is link-local",
+                absl::StrCat("gateway ", text(), leg.onlink ? " is said to be on-link" : " is link-local",
                              ": the link must be named"));
   }
   return true;
